@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB */
+/*
+ * xroce: what the module and its rdma-core provider share: the layout of the
+ * mapped rings and the driver data of the uverbs commands.
+ *
+ * All of a ring's memory can be written by the user at any time. The module
+ * reads an element once into its own memory and looks at nothing but the copy.
+ */
+#ifndef XROCE_ABI_H
+#define XROCE_ABI_H
+
+#include <linux/types.h>
+
+#define XROCE_ABI_VERSION	1
+/* In no released kernel; RDMA_DRIVER_UNKNOWN is skipped by libibverbs. */
+#define XROCE_DRIVER_ID		0x78726f63
+
+#define XROCE_SLOT_ALIGN	64
+#define XROCE_RING_HDR		256
+
+/**
+ * struct xroce_ring - head of every mapped ring, followed by its slots
+ * @prod: elements produced since creation, modulo 2^32; the slot of element n
+ *	is n & (depth - 1). Written by the user for SQ and RQ, the kernel for CQ.
+ * @cons: elements whose slots are free again. Written by the kernel for SQ and
+ *	RQ, by the user for CQ.
+ * @wake: SQ and RQ: not 0 when the kernel is not looking and wants a doorbell
+ *	after @prod has moved. Written by the kernel.
+ * @arm: CQ: what the next event is wanted for, &enum xroce_arm. Set by the
+ *	user, cleared by the kernel when it raises the event.
+ *
+ * Order: the producer fills the slot, then store-releases @prod. A user that
+ * rings doorbells puts a full barrier between @prod and reading @wake; one that
+ * arms puts a full barrier between @arm and its last look at @prod.
+ */
+struct xroce_ring {
+	__u32 prod;
+	__u32 pad0[15];
+	__u32 cons;
+	__u32 pad1[15];
+	__u32 wake;
+	__u32 pad2[15];
+	__u32 arm;
+	__u32 pad3[15];
+	__u8 slot[];
+};
+
+enum xroce_arm {
+	XROCE_ARM_NONE		= 0,
+	XROCE_ARM_SOLICITED	= 1,
+	XROCE_ARM_NEXT		= 2,
+};
+
+/* Values of enum ib_uverbs_wr_opcode. */
+enum xroce_wr {
+	XROCE_WR_RDMA_WRITE		= 0,
+	XROCE_WR_RDMA_WRITE_WITH_IMM	= 1,
+	XROCE_WR_SEND			= 2,
+	XROCE_WR_SEND_WITH_IMM		= 3,
+	XROCE_WR_RDMA_READ		= 4,
+	XROCE_WR_ATOMIC_CMP_AND_SWP	= 5,
+	XROCE_WR_ATOMIC_FETCH_AND_ADD	= 6,
+	XROCE_WR_LOCAL_INV		= 7,
+	XROCE_WR_BIND_MW		= 8,
+	XROCE_WR_SEND_WITH_INV		= 9,
+};
+
+/* Values of enum ibv_send_flags. */
+enum xroce_wr_flags {
+	XROCE_WR_FENCE		= 1 << 0,
+	XROCE_WR_SIGNALED	= 1 << 1,
+	XROCE_WR_SOLICITED	= 1 << 2,
+	XROCE_WR_INLINE		= 1 << 3,
+};
+
+struct xroce_sge {
+	__aligned_u64 addr;
+	__u32 length;
+	__u32 lkey;
+};
+
+/**
+ * struct xroce_send_wqe - one element of an SQ; slots are one stride apart
+ * @opcode: &enum xroce_wr
+ * @num_sge: entries at @sge; 0 with XROCE_WR_INLINE
+ * @flags: &enum xroce_wr_flags
+ * @inline_len: with XROCE_WR_INLINE, bytes of payload at @inline_data
+ * @imm: immediate as on the wire, or the R_Key to invalidate in host order
+ */
+struct xroce_send_wqe {
+	__aligned_u64 wr_id;
+	__u8 opcode;
+	__u8 num_sge;
+	__u16 flags;
+	__u32 inline_len;
+	union {
+		__be32 imm;
+		__u32 inv_rkey;
+	};
+	__u32 reserved;
+	union {
+		struct {
+			__aligned_u64 remote_addr;
+			__u32 rkey;
+			__u32 reserved;
+			__aligned_u64 swap_add;
+			__aligned_u64 compare;
+		} rdma;
+		struct {
+			__u32 ah;
+			__u32 remote_qpn;
+			__u32 remote_qkey;
+			__u32 reserved[5];
+		} ud;
+	};
+	__aligned_u64 reserved2;
+	union {
+		__DECLARE_FLEX_ARRAY(struct xroce_sge, sge);
+		__DECLARE_FLEX_ARRAY(__u8, inline_data);
+	};
+};
+
+/**
+ * struct xroce_recv_wqe - one element of an RQ or SRQ
+ * @num_sge: entries at @sge
+ */
+struct xroce_recv_wqe {
+	__aligned_u64 wr_id;
+	__u32 num_sge;
+	__u32 reserved;
+	struct xroce_sge sge[];
+};
+
+/* Values of enum ib_uverbs_wc_opcode. */
+enum xroce_wc {
+	XROCE_WC_SEND			= 0,
+	XROCE_WC_RDMA_WRITE		= 1,
+	XROCE_WC_RDMA_READ		= 2,
+	XROCE_WC_COMP_SWAP		= 3,
+	XROCE_WC_FETCH_ADD		= 4,
+	XROCE_WC_BIND_MW		= 5,
+	XROCE_WC_LOCAL_INV		= 6,
+	XROCE_WC_RECV			= 128,
+	XROCE_WC_RECV_RDMA_WITH_IMM	= 129,
+};
+
+/* Values of enum ibv_wc_status. */
+enum xroce_wc_status {
+	XROCE_WC_SUCCESS		= 0,
+	XROCE_WC_LOC_LEN_ERR		= 1,
+	XROCE_WC_LOC_QP_OP_ERR		= 2,
+	XROCE_WC_LOC_EEC_OP_ERR		= 3,
+	XROCE_WC_LOC_PROT_ERR		= 4,
+	XROCE_WC_WR_FLUSH_ERR		= 5,
+	XROCE_WC_MW_BIND_ERR		= 6,
+	XROCE_WC_BAD_RESP_ERR		= 7,
+	XROCE_WC_LOC_ACCESS_ERR		= 8,
+	XROCE_WC_REM_INV_REQ_ERR	= 9,
+	XROCE_WC_REM_ACCESS_ERR		= 10,
+	XROCE_WC_REM_OP_ERR		= 11,
+	XROCE_WC_RETRY_EXC_ERR		= 12,
+	XROCE_WC_RNR_RETRY_EXC_ERR	= 13,
+	XROCE_WC_FATAL_ERR		= 19,
+	XROCE_WC_GENERAL_ERR		= 21,
+};
+
+/* Values of enum ibv_wc_flags. */
+enum xroce_wc_flags {
+	XROCE_WC_GRH		= 1 << 0,
+	XROCE_WC_WITH_IMM	= 1 << 1,
+	XROCE_WC_WITH_INV	= 1 << 3,
+};
+
+/**
+ * struct xroce_cqe - one element of a CQ, 64 bytes
+ * @qpn: QP that the work belonged to
+ * @imm: immediate as on the wire, or the invalidated R_Key in host order
+ * @timestamp: nanoseconds of CLOCK_MONOTONIC when the element was written
+ */
+struct xroce_cqe {
+	__aligned_u64 wr_id;
+	__u32 qpn;
+	__u32 byte_len;
+	__u8 status;
+	__u8 opcode;
+	__u8 flags;
+	__u8 sl;
+	__u32 vendor_err;
+	union {
+		__be32 imm;
+		__u32 inv_rkey;
+	};
+	__u32 src_qp;
+	__u16 pkey_index;
+	__u16 slid;
+	__u32 reserved;
+	__aligned_u64 timestamp;
+	__aligned_u64 reserved2[2];
+};
+
+/* Driver data of the uverbs commands. */
+
+/**
+ * struct xroce_ring_info - where a ring is and what it looks like
+ * @offset: for mmap() of the command fd
+ * @size: bytes to map
+ * @depth: slots, a power of two
+ * @stride: bytes from slot to slot, a multiple of XROCE_SLOT_ALIGN
+ */
+struct xroce_ring_info {
+	__aligned_u64 offset;
+	__u32 size;
+	__u32 depth;
+	__u32 stride;
+	__u32 reserved;
+};
+
+struct xroce_alloc_ucontext_resp {
+	__u32 max_inline;
+	__u32 reserved;
+};
+
+struct xroce_create_cq_resp {
+	struct xroce_ring_info ring;
+};
+
+struct xroce_create_qp_resp {
+	struct xroce_ring_info sq;
+	struct xroce_ring_info rq;
+};
+
+struct xroce_create_srq_resp {
+	struct xroce_ring_info ring;
+	__u32 srqn;
+	__u32 reserved;
+};
+
+#endif /* XROCE_ABI_H */

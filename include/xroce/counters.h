@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Every counter of a link: X(symbol, name, meaning). Names are those that
+ * mlx5 and rdma_rxe users know where one exists. drop_* counts packets dropped,
+ * each for one reason. Order is ABI of nothing: names are.
+ */
+#ifndef XROCE_COUNTERS_H
+#define XROCE_COUNTERS_H
+
+#define XROCE_COUNTERS(X) \
+	X(TX_PKTS, sent_pkts, "packets handed to the network device") \
+	X(TX_BYTES, sent_bytes, "their bytes, from the IP header on") \
+	X(RX_PKTS, rcvd_pkts, "packets for a QP of this link") \
+	X(RX_BYTES, rcvd_bytes, "their bytes, from the BTH on") \
+	X(TX_UNTAKEN, tx_untaken, "frames the device did not take at once") \
+	X(TX_DROPPED, tx_dropped, "packets lost on the way to the device") \
+	X(DUPLICATE, duplicate_request, "requests that had been executed") \
+	X(OUT_OF_SEQ, out_of_sequence, "requests ahead of the expected PSN") \
+	X(RX_WRITE, rx_write_requests, "WRITE messages begun") \
+	X(RX_READ, rx_read_requests, "READ requests executed") \
+	X(RX_ATOMIC, rx_atomic_requests, "atomics executed") \
+	X(RX_SEND, rdma_recvs, "SEND messages received") \
+	X(ACKS_SENT, acks_sent, "ACK packets sent") \
+	X(RNR_SENT, send_rnr_err, "RNR NAKs sent") \
+	X(NAK_SEQ_SENT, naks_seq_sent, "PSN sequence NAKs sent") \
+	X(NAK_SENT, naks_fatal_sent, "other NAKs sent") \
+	X(RNR_RCVD, rcvd_rnr_err, "RNR NAKs received") \
+	X(NAK_SEQ_RCVD, packet_seq_err, "PSN sequence NAKs received") \
+	X(NAK_RCVD, naks_fatal_rcvd, "other NAKs received") \
+	X(IMPLIED_NAK, implied_nak_seq_err, "lost responses noticed by a later one") \
+	X(TIMEOUT, local_ack_timeout_err, "ACK timeouts") \
+	X(RETRANS, retransmitted_pkts, "request packets sent again") \
+	X(RETRY_EXC, retry_exceeded_err, "QPs that ran out of retries") \
+	X(RNR_EXC, retry_rnr_exceeded_err, "QPs that ran out of RNR retries") \
+	X(CQ_OVERRUN, cq_overrun_err, "CQs that overflowed") \
+	X(BAD_WQE, send_err, "work requests refused") \
+	X(DOORBELLS, doorbells, "system calls to start sending") \
+	X(DROP_SHORT, drop_short, "shorter than their headers, pad and ICRC") \
+	X(DROP_OPCODE, drop_opcode, "opcode undefined") \
+	X(DROP_TVER, drop_tver, "transport version not 0") \
+	X(DROP_LENGTH, drop_length, "payload length against the opcode or MTU") \
+	X(DROP_ICRC, rx_icrc_encapsulated, "ICRC wrong") \
+	X(DROP_NO_QP, drop_no_qp, "no such QP") \
+	X(DROP_DEVICE, drop_device, "QP is on another link") \
+	X(DROP_ADDR, drop_addr, "addresses are not the QP's") \
+	X(DROP_TRANSPORT, drop_transport, "opcode not of the QP's transport") \
+	X(DROP_PKEY, drop_pkey, "P_Key is not the QP's") \
+	X(DROP_QKEY, drop_qkey, "Q_Key is not the QP's") \
+	X(DROP_STATE, drop_state, "QP not ready to receive") \
+	X(DROP_GHOST, drop_ghost, "response to nothing outstanding") \
+	X(DROP_ORDER, drop_order, "response ahead, or request in a NAK'd gap") \
+	X(DROP_REPLAY, drop_replay, "duplicate that matches nothing kept") \
+	X(DROP_NO_MEM, drop_no_mem, "no memory or queue full")
+
+enum xroce_counter {
+#define XROCE_CNT_ENUM(sym, name, text) XROCE_CNT_##sym,
+	XROCE_COUNTERS(XROCE_CNT_ENUM)
+#undef XROCE_CNT_ENUM
+	XROCE_CNT_MAX
+};
+
+#endif /* XROCE_COUNTERS_H */

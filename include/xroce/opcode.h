@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What each of the 256 BTH opcodes is: message kind, place in the message and
+ * the headers that follow (IBTA 9.2, tables 38 and following). Pure functions.
+ */
+#ifndef XROCE_OPCODE_H
+#define XROCE_OPCODE_H
+
+#include <xroce/wire.h>
+
+enum xroce_op_flags {
+	XROCE_OP_SEND		= 1 << 0,
+	XROCE_OP_WRITE		= 1 << 1,
+	XROCE_OP_READ		= 1 << 2,
+	XROCE_OP_ATOMIC		= 1 << 3,
+	XROCE_OP_READ_RESP	= 1 << 4,
+	XROCE_OP_ACK		= 1 << 5,
+	XROCE_OP_ATOMIC_ACK	= 1 << 6,
+	XROCE_OP_CNP		= 1 << 7,
+	XROCE_OP_FIRST		= 1 << 8,	/* begins a message */
+	XROCE_OP_LAST		= 1 << 9,	/* ends a message */
+	XROCE_OP_PAYLOAD	= 1 << 10,	/* may carry payload */
+	XROCE_OP_RETH		= 1 << 11,
+	XROCE_OP_AETH		= 1 << 12,
+	XROCE_OP_IMM		= 1 << 13,
+	XROCE_OP_INV		= 1 << 14,	/* IETH */
+	XROCE_OP_DETH		= 1 << 15,
+	XROCE_OP_XRCETH		= 1 << 16,
+};
+
+#define XROCE_OP_REQUEST	(XROCE_OP_SEND | XROCE_OP_WRITE | \
+				 XROCE_OP_READ | XROCE_OP_ATOMIC)
+#define XROCE_OP_RESPONSE	(XROCE_OP_READ_RESP | XROCE_OP_ACK | \
+				 XROCE_OP_ATOMIC_ACK)
+#define XROCE_OP_ONLY		(XROCE_OP_FIRST | XROCE_OP_LAST)
+
+#define _S	(XROCE_OP_SEND | XROCE_OP_PAYLOAD)
+#define _W	(XROCE_OP_WRITE | XROCE_OP_PAYLOAD)
+#define _R	(XROCE_OP_READ_RESP | XROCE_OP_PAYLOAD)
+static const u32 xroce_op_tab[32] = {
+	[XROCE_SEND_FIRST]	= _S | XROCE_OP_FIRST,
+	[XROCE_SEND_MIDDLE]	= _S,
+	[XROCE_SEND_LAST]	= _S | XROCE_OP_LAST,
+	[XROCE_SEND_LAST_IMM]	= _S | XROCE_OP_LAST | XROCE_OP_IMM,
+	[XROCE_SEND_ONLY]	= _S | XROCE_OP_ONLY,
+	[XROCE_SEND_ONLY_IMM]	= _S | XROCE_OP_ONLY | XROCE_OP_IMM,
+	[XROCE_WRITE_FIRST]	= _W | XROCE_OP_FIRST | XROCE_OP_RETH,
+	[XROCE_WRITE_MIDDLE]	= _W,
+	[XROCE_WRITE_LAST]	= _W | XROCE_OP_LAST,
+	[XROCE_WRITE_LAST_IMM]	= _W | XROCE_OP_LAST | XROCE_OP_IMM,
+	[XROCE_WRITE_ONLY]	= _W | XROCE_OP_ONLY | XROCE_OP_RETH,
+	[XROCE_WRITE_ONLY_IMM]	= _W | XROCE_OP_ONLY | XROCE_OP_RETH |
+				  XROCE_OP_IMM,
+	[XROCE_READ_REQ]	= XROCE_OP_READ | XROCE_OP_ONLY | XROCE_OP_RETH,
+	[XROCE_READ_RESP_FIRST]	= _R | XROCE_OP_FIRST | XROCE_OP_AETH,
+	[XROCE_READ_RESP_MIDDLE] = _R,
+	[XROCE_READ_RESP_LAST]	= _R | XROCE_OP_LAST | XROCE_OP_AETH,
+	[XROCE_READ_RESP_ONLY]	= _R | XROCE_OP_ONLY | XROCE_OP_AETH,
+	[XROCE_ACK]		= XROCE_OP_ACK | XROCE_OP_ONLY | XROCE_OP_AETH,
+	[XROCE_ATOMIC_ACK]	= XROCE_OP_ATOMIC_ACK | XROCE_OP_ONLY |
+				  XROCE_OP_AETH,
+	[XROCE_CMP_SWAP]	= XROCE_OP_ATOMIC | XROCE_OP_ONLY,
+	[XROCE_FETCH_ADD]	= XROCE_OP_ATOMIC | XROCE_OP_ONLY,
+	[XROCE_SEND_LAST_INV]	= _S | XROCE_OP_LAST | XROCE_OP_INV,
+	[XROCE_SEND_ONLY_INV]	= _S | XROCE_OP_ONLY | XROCE_OP_INV,
+};
+#undef _S
+#undef _W
+#undef _R
+
+/**
+ * xroce_op_info() - what an opcode is
+ * @opcode: any byte
+ *
+ * Return: &enum xroce_op_flags, or 0 for an opcode that no transport defines.
+ */
+static __always_inline u32 xroce_op_info(u8 opcode)
+{
+	u32 info = xroce_op_tab[opcode & XROCE_OP_MASK];
+
+	switch (XROCE_TRANSPORT(opcode)) {
+	case XROCE_RC:
+		return info;
+	case XROCE_XRC:
+		return info ? info | XROCE_OP_XRCETH : 0;
+	case XROCE_UC:
+		if ((opcode & XROCE_OP_MASK) > XROCE_WRITE_ONLY_IMM)
+			return 0;
+		return info;
+	case XROCE_UD:
+		if ((info & (XROCE_OP_SEND | XROCE_OP_ONLY | XROCE_OP_INV)) !=
+		    (XROCE_OP_SEND | XROCE_OP_ONLY))
+			return 0;
+		return info | XROCE_OP_DETH;
+	}
+	return opcode == XROCE_CNP ? XROCE_OP_CNP | XROCE_OP_ONLY : 0;
+}
+
+#endif /* XROCE_OPCODE_H */

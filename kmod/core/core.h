@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The transport core: its objects, what it offers and what it needs. The core
+ * knows no kernel: "xroce_env.h" names types, locks and atomics, and the
+ * xroce_env_*() functions below are all it reaches the world by. The module
+ * supplies both; so does the simulator.
+ *
+ * Contexts: everything here is called with BH off unless it says otherwise.
+ * Order of locks: qp->lock, then rq->lock, then cq->lock. Never two of a kind.
+ */
+#ifndef XROCE_CORE_H
+#define XROCE_CORE_H
+
+#include "xroce_env.h"
+#include <rdma/xroce-abi.h>
+#include <xroce/counters.h>
+#include <xroce/hot.h>
+#include <xroce/icrc.h>
+#include <xroce/parse.h>
+
+#define XROCE_MAX_SGE		32
+#define XROCE_MAX_INLINE	1024
+#define XROCE_MAX_RD_ATOMIC	128
+#define XROCE_BATCH		16	/* frames staged at a time */
+
+/* Values of enum ib_access_flags. */
+#define XROCE_LOCAL_WRITE	(1 << 0)
+#define XROCE_REMOTE_WRITE	(1 << 1)
+#define XROCE_REMOTE_READ	(1 << 2)
+#define XROCE_REMOTE_ATOMIC	(1 << 3)
+
+/**
+ * struct xroce_dev - what the core knows of a link
+ * @cwnd_init: window of a new connection, packets
+ * @cwnd_max: the most it grows to, packets
+ */
+struct xroce_dev {
+	u32 cwnd_init;
+	u32 cwnd_max;
+};
+
+/**
+ * struct xroce_mr - registered memory, found by its key through xroce_env_mr()
+ * @key: L_Key and R_Key: 24 random bits of index, 8 bits that the user steps
+ * @valid: cleared by xroce_mr_revoke() and never set again under the same key
+ * @users: placements under way; revocation spins until there are none, which is
+ *	the length of one packet's copy, since users run with BH off
+ * @pd: protection domain, compared only
+ * @iova: first address as peers and work requests name it
+ * @offset: bytes of the first block before @iova
+ * @page: kernel addresses of the blocks, 1 << @page_shift bytes each
+ *
+ * Freed by its owner a grace period after xroce_mr_revoke().
+ */
+struct xroce_mr {
+	u32 key;
+	u32 access;
+	bool valid;
+	u8 page_shift;
+	atomic_t users;
+	const void *pd;
+	u64 iova;
+	u64 length;
+	u64 offset;
+	void **page;
+};
+
+/**
+ * struct xroce_cq - a completion queue's core part
+ * @lock: irqsave, held to write one element: guards @prod, @overrun and slots
+ * @mask: depth - 1
+ * @prod: the true producer index; the ring's copy is for the user
+ */
+struct xroce_cq {
+	spinlock_t lock;
+	u32 mask;
+	u32 prod;
+	bool overrun;
+	struct xroce_ring *ring;
+	struct xroce_dev *dev;
+};
+
+/**
+ * struct xroce_rwqe - the copy of a receive work request
+ */
+struct xroce_rwqe {
+	u64 wr_id;
+	u32 num_sge;
+	u32 len;
+	struct xroce_sge sge[XROCE_MAX_SGE];
+};
+
+/**
+ * struct xroce_rq - a receive queue, a QP's own or shared
+ * @lock: irqsave, held to copy one element: guards @cons
+ * @cons: the true consumer index
+ */
+struct xroce_rq {
+	spinlock_t lock;
+	u32 mask;
+	u32 stride;
+	u32 max_sge;
+	u32 cons;
+	struct xroce_ring *ring;
+};
+
+/**
+ * struct xroce_av - the path to the peer, fixed while the QP is connected
+ * @l3: IP and UDP header to send, lengths and IPv4 checksum left 0
+ * @l3_len: 28 or 48
+ * @csum: IPv4: the sum of the header so far, for the checksum
+ */
+struct xroce_av {
+	u8 l3[48];
+	u8 l3_len;
+	u16 csum;
+};
+
+/**
+ * struct xroce_seg - contiguous bytes of a frame
+ */
+struct xroce_seg {
+	u8 *p;
+	u32 len;
+};
+
+enum xroce_frame_kind {
+	XROCE_FRAME_REQ,
+	XROCE_FRAME_RD_RESP,	/* READ response or atomic ACK */
+	XROCE_FRAME_ACK,	/* ACK or NAK of any kind */
+};
+
+/**
+ * struct xroce_frame - one packet on its way out, from the IP header to the ICRC
+ * @seg: its bytes, all of the length asked for; the first is at least 128 bytes
+ *	or all; the env keeps room for the link-layer header before it
+ * @psn: what to step back to should the device not take it
+ * @slot: XROCE_FRAME_RD_RESP: index in xroce_resp.rd
+ *
+ * Made by xroce_env_frame(); given up to xroce_env_xmit() or
+ * xroce_env_frame_free().
+ */
+struct xroce_frame {
+	struct xroce_seg seg[2];
+	u32 len;
+	u32 psn;
+	u8 kind;
+	u8 slot;
+	bool ackreq;
+};
+
+/**
+ * struct xroce_swq - what the requester knows of a copied send work request
+ * @psn: first PSN; defined once @started
+ * @npsn: PSNs it takes
+ * @len: message length in bytes
+ * @status: not 0: it fails with this once all before it have completed
+ */
+struct xroce_swq {
+	u32 psn;
+	u32 npsn;
+	u32 len;
+	u8 status;
+	bool started;
+};
+
+/**
+ * struct xroce_req - requester; guarded by the QP's lock
+ * @ring, @depth, @stride, @max_sge, @max_inline: fixed at creation
+ * @wqe: the copies of work requests [@head, @tail), @depth slots of @stride
+ * @swq: their state, same indices
+ * @head: oldest not completed
+ * @cur: next to send from; head <= cur <= tail
+ * @tail: next to copy from the ring
+ * @rd_end: one past the last PSN of each READ or atomic request outstanding, a
+ *	FIFO [@rd_head, @rd_tail) over XROCE_MAX_RD_ATOMIC entries
+ * @deadline: when the ACK timer expires, ns, 0 when nothing is outstanding
+ * @rnr_until: nothing is sent before, ns, 0 when not waiting
+ * @nak_psn: the PSN that was last gone back to, and has not been passed since
+ *	(valid while @recovering); keeps one loss from causing many rewinds
+ * @cwnd, @ssthresh, @cwnd_cnt, @recover: see cc.c
+ */
+struct xroce_req {
+	struct xroce_ring *ring;
+	u32 depth;
+	u32 stride;
+	u32 max_sge;
+	u32 max_inline;
+	bool sig_all;
+	bool trusted;
+	u8 *wqe;
+	struct xroce_swq *swq;
+	u32 head;
+	u32 cur;
+	u32 tail;
+	u32 rd_end[XROCE_MAX_RD_ATOMIC];
+	u32 rd_head;
+	u32 rd_tail;
+	u32 max_rd_atomic;
+	u64 timeout;
+	u64 deadline;
+	u64 rnr_until;
+	u32 nak_psn;
+	bool recovering;
+	u8 retry_cnt;
+	u8 retries;
+	u8 rnr_retry;
+	u8 rnr_retries;
+	u32 cwnd;
+	u32 ssthresh;
+	u32 cwnd_cnt;
+	u32 recover;
+	u32 since_ackreq;
+};
+
+enum xroce_rd_state {
+	XROCE_RD_FREE,
+	XROCE_RD_DONE,		/* answered; kept for duplicates */
+	XROCE_RD_ACTIVE,	/* to be answered, from @next on */
+};
+
+/**
+ * struct xroce_rd - a READ or atomic that the responder has accepted
+ * @psn, @npsn: the PSNs of its responses
+ * @next: PSN of the next response to send
+ * @msn: MSN to send with it
+ * @value: atomic: the original value
+ */
+struct xroce_rd {
+	u8 state;
+	bool atomic;
+	u32 psn;
+	u32 npsn;
+	u32 next;
+	u32 msn;
+	u32 rkey;
+	u32 len;
+	u64 va;
+	u64 value;
+};
+
+/**
+ * struct xroce_resp - responder; guarded by the QP's lock
+ * @rd: the last READs and atomics, a ring of @max_rd entries; @rd_tail counts
+ *	those ever accepted
+ * @rd_active: how many are XROCE_RD_ACTIVE
+ * @ack_psn: PSN to acknowledge when XROCE_RESP_ACK is set
+ * @nak: syndrome to send instead of an ACK, 0 when none; goes once to @nak_psn
+ * @min_rnr: code of the RNR timer to ask for
+ * @wqe: the receive work request of the SEND under way; @wqe_held tells
+ * @offset: bytes of the message placed so far
+ * @va, @rkey, @left: the WRITE under way
+ */
+struct xroce_resp {
+	struct xroce_rd *rd;
+	u32 max_rd;
+	u32 rd_tail;
+	u32 rd_active;
+	u32 ack_psn;
+	u32 nak_psn;
+	u8 nak;
+	u8 min_rnr;
+	bool fatal;
+	bool wqe_held;
+	struct xroce_rwqe *wqe;
+	u32 offset;
+	u32 rkey;
+	u32 left;
+	u64 va;
+};
+
+/**
+ * struct xroce_qp - a queue pair's core part
+ * @lock: BH; guards everything here but what is fixed at creation
+ * @gen: changes with @av; a packet's address is compared without the lock
+ * @sending: someone is in xroce_qp_run() and sends for all
+ * @again: more to do came while they were
+ * @dead: destroyed: nothing is heard or sent any more
+ *
+ * Memory lives until a grace period after its owner's destroy.
+ */
+struct xroce_qp {
+	spinlock_t lock;
+	struct xroce_hot hot;
+	struct xroce_dev *dev;
+	const void *pd;
+	struct xroce_cq *scq;
+	struct xroce_cq *rcq;
+	struct xroce_rq *rq;
+	bool srq;
+	bool sending;
+	bool again;
+	bool dead;
+	u32 access;
+	u32 gen;
+	u16 pkey;
+	struct xroce_av av;
+	struct xroce_req req;
+	struct xroce_resp resp;
+	struct xroce_frame *stage[XROCE_BATCH];
+};
+
+/**
+ * struct xroce_rx - a received packet
+ * @l3: IPv4 or IPv6 header without options, UDP, and of the BTH and what follows
+ *	min(@len, XROCE_MAX_HDR) bytes, all linear
+ * @len: bytes from the BTH to the ICRC
+ * @ce: the network marked congestion
+ */
+struct xroce_rx {
+	struct xroce_pkt pkt;
+	struct xroce_dev *dev;
+	const u8 *l3;
+	u32 len;
+	bool ce;
+};
+
+/* What an asynchronous event is about. */
+enum xroce_event {
+	XROCE_EVENT_QP_FATAL,
+	XROCE_EVENT_QP_REQ_ERR,
+	XROCE_EVENT_QP_ACCESS_ERR,
+	XROCE_EVENT_COMM_EST,
+	XROCE_EVENT_SQ_DRAINED,
+	XROCE_EVENT_LAST_WQE,
+};
+
+/* Values of enum ib_qp_attr_mask, as far as the core has use for them. */
+enum xroce_attr_mask {
+	XROCE_ATTR_STATE		= 1 << 0,
+	XROCE_ATTR_ACCESS		= 1 << 3,
+	XROCE_ATTR_PKEY			= 1 << 4,
+	XROCE_ATTR_AV			= 1 << 7,
+	XROCE_ATTR_PATH_MTU		= 1 << 8,
+	XROCE_ATTR_TIMEOUT		= 1 << 9,
+	XROCE_ATTR_RETRY_CNT		= 1 << 10,
+	XROCE_ATTR_RNR_RETRY		= 1 << 11,
+	XROCE_ATTR_RQ_PSN		= 1 << 12,
+	XROCE_ATTR_MAX_RD_ATOMIC	= 1 << 13,
+	XROCE_ATTR_MIN_RNR_TIMER	= 1 << 15,
+	XROCE_ATTR_SQ_PSN		= 1 << 16,
+	XROCE_ATTR_MAX_DEST_RD_ATOMIC	= 1 << 17,
+	XROCE_ATTR_DEST_QPN		= 1 << 20,
+};
+
+/**
+ * struct xroce_attr - QP attributes, as in struct ib_qp_attr
+ * @path_mtu: bytes
+ * @timeout: exponent: 4.096 us * 2^timeout, 0 is for ever
+ * @rd: room for max_dest_rd_atomic entries, given to the QP by
+ *	XROCE_ATTR_MAX_DEST_RD_ATOMIC; on return what it had, for the caller to free
+ */
+struct xroce_attr {
+	u8 state;
+	u8 timeout;
+	u8 retry_cnt;
+	u8 rnr_retry;
+	u8 min_rnr_timer;
+	u16 pkey;
+	u32 access;
+	u32 path_mtu;
+	u32 dest_qpn;
+	u32 rq_psn;
+	u32 sq_psn;
+	u32 max_rd_atomic;
+	u32 max_dest_rd_atomic;
+	struct xroce_rd *rd;
+	struct xroce_av av;
+};
+
+/* qp.c: life and state. Process context, BH on. */
+void xroce_qp_init(struct xroce_qp *qp);
+void xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask);
+void xroce_qp_kill(struct xroce_qp *qp);
+/* qp.c: under the QP's lock. */
+void xroce_qp_error(struct xroce_qp *qp);
+void xroce_qp_flush(struct xroce_qp *qp);
+
+/* tx.c */
+void xroce_qp_run(struct xroce_qp *qp);
+void xroce_qp_timer(struct xroce_qp *qp);
+/* tx.c: build, under the QP's lock. */
+struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
+				    u8 flags, const void *ext, u32 ext_len,
+				    u32 payload_len);
+u32 xroce_frame_payload(const struct xroce_frame *f);
+void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len);
+
+/* req.c: requester. Under the QP's lock. */
+bool xroce_req_pull(struct xroce_qp *qp);
+struct xroce_frame *xroce_req_next(struct xroce_qp *qp);
+void xroce_req_rewind(struct xroce_qp *qp, u32 psn);
+void xroce_req_done(struct xroce_qp *qp);
+void xroce_req_complete(struct xroce_qp *qp, u8 status);
+
+/* comp.c: responses. Under the QP's lock. */
+void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
+void xroce_comp_expired(struct xroce_qp *qp);
+
+/* resp.c: responder. Under the QP's lock. */
+void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
+struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
+void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_frame *f);
+
+/* rx.c */
+void xroce_rx(struct xroce_rx *rx);
+
+/* net.c */
+void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
+		  u8 tclass, u8 hop_limit, u32 flow_label, u16 sport);
+bool xroce_av_match(const struct xroce_av *av, const u8 *l3);
+void xroce_frame_seal(struct xroce_frame *f);
+
+/* cq.c */
+void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev,
+		   struct xroce_ring *ring, u32 depth);
+void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited);
+
+/* rq.c */
+void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
+		   u32 stride, u32 max_sge);
+int xroce_rq_take(struct xroce_rq *rq, struct xroce_rwqe *wqe);
+
+/* mr.c */
+struct xroce_mr *xroce_mr_get(struct xroce_dev *dev, const void *pd, u32 key,
+			      u32 access, u64 va, u32 len);
+void xroce_mr_put(struct xroce_mr *mr);
+void xroce_mr_revoke(struct xroce_mr *mr);
+u8 *xroce_mr_span(const struct xroce_mr *mr, u64 va, u32 *len);
+
+/* cc.c: congestion window, under the QP's lock. */
+void xroce_cc_init(struct xroce_qp *qp);
+void xroce_cc_ack(struct xroce_qp *qp, u32 n);
+void xroce_cc_loss(struct xroce_qp *qp);
+
+/*
+ * What the environment supplies.
+ *
+ * xroce_env_timer(): call xroce_qp_timer() at @when or soon after; an earlier
+ *	call pending is kept, a later one is moved forward.
+ * xroce_env_frame(): a frame of @len bytes, or NULL: tried again after a defer.
+ * xroce_env_xmit(): send in order; only the QP's sender calls it, without its
+ *	lock. The first n returned are taken, the rest stay the caller's.
+ * xroce_env_defer(): call xroce_qp_run() soon, never from within this call.
+ * xroce_env_cq_event(): run the CQ's handler soon, never from within this call.
+ * xroce_env_qp(), xroce_env_mr(): look-up; what they return stays valid while
+ *	BH stay off.
+ * xroce_env_read(): copy from a packet's bytes, counted from the BTH.
+ * xroce_env_rx_crc(): go on with a CRC over a packet's bytes.
+ */
+u64 xroce_env_now(void);
+void xroce_env_timer(struct xroce_qp *qp, u64 when);
+struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len);
+void xroce_env_frame_free(struct xroce_frame *f);
+u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n);
+void xroce_env_defer(struct xroce_qp *qp);
+void xroce_env_cq_event(struct xroce_cq *cq);
+void xroce_env_cq_error(struct xroce_cq *cq);
+void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event);
+void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n);
+struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn);
+struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key);
+u32 xroce_env_crc(u32 crc, const void *p, u32 len);
+u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len);
+void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len);
+
+static inline u32 xroce_mtu(const struct xroce_qp *qp)
+{
+	return 1u << qp->hot.mtu_shift;
+}
+
+#endif /* XROCE_CORE_H */
