@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The module's own objects around the core's, and who offers what to whom.
+ * Each object is freed one grace period after its last user let go of it, so a
+ * look-up under RCU (which BH off is) needs no reference of its own.
+ */
+#ifndef XROCE_H
+#define XROCE_H
+
+#include <linux/completion.h>
+#include <linux/hashtable.h>
+#include <linux/hrtimer.h>
+#include <linux/if_vlan.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/refcount.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "compat.h"
+#include "core/core.h"
+
+#define XROCE_GID_TBL_LEN	1024
+#define XROCE_MAX_QP_WR		(1 << 15)
+#define XROCE_MAX_CQE		(1 << 22)
+
+struct bpf_link;
+struct netlink_ext_ack;
+
+struct xroce_counters {
+	u64 v[XROCE_CNT_MAX];
+};
+
+/**
+ * struct xroce_link - one ib_device over one netdev
+ * @ib: must be first (ib_alloc_device)
+ * @dev: the core's part
+ * @ndev: held from creation to destruction of the link
+ * @net: the network namespace whose UDP socket serves the link
+ * @gids: addresses of this link, by hash, RCU for readers, @gid_lock for writers
+ * @xdp: attachment made by rdmatool; the link holds the only lasting reference,
+ *	so that removing it detaches and frees the program. Guarded by @xdp_lock.
+ * @steer: what the XDP program does with packets, see nl.c
+ */
+struct xroce_link {
+	struct ib_device ib;
+	struct xroce_dev dev;
+	struct net_device *ndev;
+	netdevice_tracker ndev_tracker;
+	struct net *net;
+	struct xroce_counters __percpu *counters;
+	spinlock_t gid_lock;
+	DECLARE_HASHTABLE(gids, 6);
+	struct mutex xdp_lock;
+	struct bpf_link *xdp;
+	u32 xdp_prog_id;
+	u32 xdp_flags;
+	struct cpumask steer;
+	struct list_head node;
+};
+
+struct xroce_gid {
+	struct hlist_node node;
+	union ib_gid gid;
+	u32 index;
+	struct rcu_head rcu;
+};
+
+struct xroce_uctx {
+	struct ib_ucontext ib;
+};
+
+struct xroce_pd {
+	struct ib_pd ib;
+};
+
+/**
+ * struct xroce_umem_ring - a ring and its mapping
+ * @entry: how mmap() finds it; NULL for a kernel consumer's
+ */
+struct xroce_umem_ring {
+	struct rdma_user_mmap_entry entry;
+	struct xroce_ring *ring;
+	size_t size;
+	bool mapped;
+};
+
+/**
+ * struct xroce_kcq - a completion queue; ib_core frees the ib_cq at once on
+ *	destroy, so the living part stands apart and goes by RCU
+ * @users: 1 for the owner and 1 while queued for its handler
+ * @events: events asked for since the handler last began: whoever raises it from
+ *	0 queues the CQ, so that one handler runs at a time
+ */
+struct xroce_kcq {
+	struct xroce_cq cq;
+	struct ib_cq *ib;
+	struct xroce_umem_ring *ring;
+	refcount_t users;
+	atomic_t events;
+	struct llist_node work;
+	struct completion gone;
+	struct rcu_head rcu;
+};
+
+struct xroce_ibcq {
+	struct ib_cq ib;
+	struct xroce_kcq *kcq;
+};
+
+/**
+ * struct xroce_kqp - a queue pair's living part
+ * @users: 1 for the owner, 1 while queued for a run, 1 while its timer is armed
+ * @queued: in a CPU's work list
+ * @dmac, @smac, @vlan: link-layer path; written before the QP leaves INIT and in
+ *	SQD, read by its sender
+ * @loop: the peer is an address of this host: packets go straight to receive
+ * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
+ */
+struct xroce_kqp {
+	struct xroce_qp qp;
+	struct ib_qp *ib;
+	struct xroce_link *link;
+	struct xroce_rq own_rq;
+	struct xroce_umem_ring *sq_ring;
+	struct xroce_umem_ring *rq_ring;
+	struct mutex mutex;
+	struct ib_qp_attr attr;
+	refcount_t users;
+	atomic_t queued;
+	struct llist_node work;
+	struct hrtimer timer;
+	struct completion gone;
+	u8 dmac[ETH_ALEN];
+	u8 smac[ETH_ALEN];
+	u16 vlan;
+	bool loop;
+	int steer_cpu;
+	struct rcu_head rcu;
+};
+
+struct xroce_ibqp {
+	struct ib_qp ib;
+	struct xroce_kqp *kqp;
+};
+
+struct xroce_kmr {
+	struct ib_mr ib;
+	struct xroce_mr mr;
+	struct ib_umem *umem;
+	struct rcu_head rcu;
+};
+
+static inline struct xroce_link *to_xlink(struct ib_device *ib)
+{
+	return container_of(ib, struct xroce_link, ib);
+}
+
+static inline struct xroce_link *xroce_dev_link(struct xroce_dev *dev)
+{
+	return container_of(dev, struct xroce_link, dev);
+}
+
+static inline struct xroce_kqp *to_kqp(struct ib_qp *ib)
+{
+	return container_of(ib, struct xroce_ibqp, ib)->kqp;
+}
+
+static inline struct xroce_kqp *xroce_qp_kqp(struct xroce_qp *qp)
+{
+	return container_of(qp, struct xroce_kqp, qp);
+}
+
+static inline struct xroce_kcq *to_kcq(struct ib_cq *ib)
+{
+	return container_of(ib, struct xroce_ibcq, ib)->kcq;
+}
+
+static inline struct xroce_kcq *xroce_cq_kcq(struct xroce_cq *cq)
+{
+	return container_of(cq, struct xroce_kcq, cq);
+}
+
+/*
+ * link.c: links and the network namespaces they live in. A link is found by its
+ * netdev or by name; all changes under the links' mutex.
+ */
+int xroce_link_new(struct net *net, const char *name, struct net_device *ndev,
+		   struct netlink_ext_ack *extack);
+struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev);
+struct xroce_link *xroce_link_get(struct net_device *ndev);
+void xroce_link_put(struct xroce_link *link);
+bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid);
+struct xroce_link *xroce_link_by_gid_rcu(struct net *net,
+					 const union ib_gid *gid);
+int xroce_link_gid_add(struct xroce_link *link, const union ib_gid *gid, u32 i);
+void xroce_link_gid_del(struct xroce_link *link, u32 index);
+int xroce_link_init(void);
+void xroce_link_exit(void);
+
+/* ib_dev.c: device, port, GID, PD and user context verbs. */
+int xroce_ib_register(struct xroce_link *link, const char *name);
+u32 xroce_link_mtu(const struct xroce_link *link);
+
+/* ib_qp.c, ib_cq.c, ib_mr.c: the verbs of each. */
+extern const struct ib_device_ops xroce_qp_ops;
+extern const struct ib_device_ops xroce_cq_ops;
+extern const struct ib_device_ops xroce_mr_ops;
+/* stats.c: hw counters. */
+extern const struct ib_device_ops xroce_stats_ops;
+
+/* ring.c: rings, and mmap of them. */
+struct xroce_umem_ring *xroce_ring_alloc(struct ib_ucontext *uctx, u32 depth,
+					 u32 stride, struct xroce_ring_info *info);
+void xroce_ring_free(struct xroce_umem_ring *ring);
+int xroce_ib_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
+void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry);
+
+/*
+ * table.c: QPs by number and MRs by key, one table each for all links; numbers
+ * are random and not given out again soon.
+ */
+int xroce_table_add_qp(struct xroce_kqp *kqp);
+void xroce_table_del_qp(struct xroce_kqp *kqp);
+int xroce_table_add_mr(struct xroce_kmr *kmr);
+void xroce_table_del_mr(struct xroce_kmr *kmr);
+struct xroce_qp *xroce_table_qp(u32 qpn);
+struct xroce_mr *xroce_table_mr(u32 key);
+int xroce_table_init(void);
+void xroce_table_exit(void);
+
+/*
+ * work.c: each CPU's NAPI, on which deferred QPs run and CQ handlers are called.
+ * Whoever frees a QP or CQ first drops its own reference and waits for @gone.
+ */
+void xroce_work_qp(struct xroce_kqp *kqp);
+void xroce_work_cq(struct xroce_kcq *kcq);
+void xroce_kqp_put(struct xroce_kqp *kqp);
+void xroce_kcq_put(struct xroce_kcq *kcq);
+int xroce_work_init(void);
+void xroce_work_exit(void);
+
+/* env.c: the rest of what the core needs: time, timers, counters, CRC. */
+void xroce_timer_init(struct xroce_kqp *kqp);
+void xroce_timer_stop(struct xroce_kqp *kqp);
+int xroce_env_init(void);
+void xroce_env_exit(void);
+
+/* udp.c: the UDP socket of a namespace; packets from skbs into the core. */
+int xroce_udp_get(struct net *net, struct netlink_ext_ack *extack);
+void xroce_udp_put(struct net *net);
+int xroce_udp_init(void);
+void xroce_udp_exit(void);
+void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
+
+/* xmit.c: frames, and the way to the device or back to this host. */
+int xroce_xmit_init(void);
+void xroce_xmit_exit(void);
+
+/* kfunc.c: what BPF may call. */
+int xroce_kfunc_init(void);
+
+/* nl.c: the generic netlink family. */
+int xroce_nl_init(void);
+void xroce_nl_exit(void);
+void xroce_link_xdp_detach(struct xroce_link *link);
+
+#endif /* XROCE_H */
