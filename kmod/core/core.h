@@ -46,6 +46,7 @@ struct xroce_dev {
  * @users: placements under way; revocation spins until there are none, which is
  *	the length of one packet's copy, since users run with BH off
  * @pd: protection domain, compared only
+ * @remote_inv: a peer may invalidate it (IBTA 9.4.1.1.1)
  * @iova: first address as peers and work requests name it
  * @offset: bytes of the first block before @iova
  * @page: kernel addresses of the blocks, 1 << @page_shift bytes each
@@ -56,6 +57,7 @@ struct xroce_mr {
 	u32 key;
 	u32 access;
 	bool valid;
+	bool remote_inv;
 	u8 page_shift;
 	atomic_t users;
 	const void *pd;
@@ -134,8 +136,11 @@ enum xroce_frame_kind {
  * struct xroce_frame - one packet on its way out, from the IP header to the ICRC
  * @seg: its bytes, all of the length asked for; the first is at least 128 bytes
  *	or all; the env keeps room for the link-layer header before it
+ * @payload: where the payload begins in it
  * @psn: what to step back to should the device not take it
  * @slot: XROCE_FRAME_RD_RESP: index in xroce_resp.rd
+ * @syndrome: XROCE_FRAME_ACK: what it says
+ * @ackreq: ask for an ACK; goes into the BTH when the frame is sealed
  *
  * Made by xroce_env_frame(); given up to xroce_env_xmit() or
  * xroce_env_frame_free().
@@ -143,9 +148,11 @@ enum xroce_frame_kind {
 struct xroce_frame {
 	struct xroce_seg seg[2];
 	u32 len;
+	u32 payload;
 	u32 psn;
 	u8 kind;
 	u8 slot;
+	u8 syndrome;
 	bool ackreq;
 };
 
@@ -222,6 +229,7 @@ enum xroce_rd_state {
 /**
  * struct xroce_rd - a READ or atomic that the responder has accepted
  * @psn, @npsn: the PSNs of its responses
+ * @start, @stop: those asked for last: a duplicate may ask for a part
  * @next: PSN of the next response to send
  * @msn: MSN to send with it
  * @value: atomic: the original value
@@ -231,6 +239,8 @@ struct xroce_rd {
 	bool atomic;
 	u32 psn;
 	u32 npsn;
+	u32 start;
+	u32 stop;
 	u32 next;
 	u32 msn;
 	u32 rkey;
@@ -243,9 +253,11 @@ struct xroce_rd {
  * struct xroce_resp - responder; guarded by the QP's lock
  * @rd: the last READs and atomics, a ring of @max_rd entries; @rd_tail counts
  *	those ever accepted
- * @rd_active: how many are XROCE_RD_ACTIVE
+ * @rd_active: how many are XROCE_RD_ACTIVE; they are answered in PSN order
  * @ack_psn: PSN to acknowledge when XROCE_RESP_ACK is set
  * @nak: syndrome to send instead of an ACK, 0 when none; goes once to @nak_psn
+ * @fatal: @nak ends the connection: no request is heard any more, and the QP
+ *	goes to ERR when the NAK has left, behind the responses owed before it
  * @min_rnr: code of the RNR timer to ask for
  * @wqe: the receive work request of the SEND under way; @wqe_held tells
  * @offset: bytes of the message placed so far
@@ -274,7 +286,8 @@ struct xroce_resp {
  * @lock: BH; guards everything here but what is fixed at creation
  * @gen: changes with @av; a packet's address is compared without the lock
  * @sending: someone is in xroce_qp_run() and sends for all
- * @again: more to do came while they were
+ * @nomem: a frame was not to be had; the run is tried again
+ * @established: XROCE_EVENT_COMM_EST has been raised
  * @dead: destroyed: nothing is heard or sent any more
  *
  * Memory lives until a grace period after its owner's destroy.
@@ -289,7 +302,8 @@ struct xroce_qp {
 	struct xroce_rq *rq;
 	bool srq;
 	bool sending;
-	bool again;
+	bool nomem;
+	bool established;
 	bool dead;
 	u32 access;
 	u32 gen;
@@ -313,6 +327,20 @@ struct xroce_rx {
 	const u8 *l3;
 	u32 len;
 	bool ce;
+};
+
+/**
+ * struct xroce_io - the other side of a copy to or from registered memory
+ * @frame: not NULL: from memory into this frame
+ * @rx: not NULL: from this packet into memory
+ * @buf: else from here into memory
+ * @off: where to go on in it
+ */
+struct xroce_io {
+	struct xroce_frame *frame;
+	struct xroce_rx *rx;
+	const u8 *buf;
+	u32 off;
 };
 
 /* What an asynchronous event is about. */
@@ -383,15 +411,15 @@ void xroce_qp_timer(struct xroce_qp *qp);
 struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 				    u8 flags, const void *ext, u32 ext_len,
 				    u32 payload_len);
-u32 xroce_frame_payload(const struct xroce_frame *f);
 void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len);
 
 /* req.c: requester. Under the QP's lock. */
 bool xroce_req_pull(struct xroce_qp *qp);
 struct xroce_frame *xroce_req_next(struct xroce_qp *qp);
 void xroce_req_rewind(struct xroce_qp *qp, u32 psn);
-void xroce_req_done(struct xroce_qp *qp);
+void xroce_req_advance(struct xroce_qp *qp, u32 psn);
 void xroce_req_complete(struct xroce_qp *qp, u8 status);
+void xroce_req_fail(struct xroce_qp *qp, u8 status);
 
 /* comp.c: responses. Under the QP's lock. */
 void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
@@ -410,6 +438,7 @@ void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
 		  u8 tclass, u8 hop_limit, u32 flow_label, u16 sport);
 bool xroce_av_match(const struct xroce_av *av, const u8 *l3);
 void xroce_frame_seal(struct xroce_frame *f);
+bool xroce_rx_icrc_ok(struct xroce_rx *rx);
 
 /* cq.c */
 void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev,
@@ -427,11 +456,15 @@ struct xroce_mr *xroce_mr_get(struct xroce_dev *dev, const void *pd, u32 key,
 void xroce_mr_put(struct xroce_mr *mr);
 void xroce_mr_revoke(struct xroce_mr *mr);
 u8 *xroce_mr_span(const struct xroce_mr *mr, u64 va, u32 *len);
+bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 access, u64 va, u32 len,
+		   struct xroce_io *io);
+bool xroce_sge_copy(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
+		    u32 access, u32 off, u32 len, struct xroce_io *io);
 
 /* cc.c: congestion window, under the QP's lock. */
 void xroce_cc_init(struct xroce_qp *qp);
-void xroce_cc_ack(struct xroce_qp *qp, u32 n);
-void xroce_cc_loss(struct xroce_qp *qp);
+void xroce_cc_ack(struct xroce_qp *qp, u32 inflight, u32 n);
+void xroce_cc_loss(struct xroce_qp *qp, bool timeout);
 
 /*
  * What the environment supplies.

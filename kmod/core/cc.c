@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The congestion window: packets a QP may have in flight. Additive increase,
+ * halved once per round trip with loss, down to a floor. Under the QP's lock.
+ */
+#include "core.h"
+
+#define XROCE_CWND_FLOOR	4
+
+/**
+ * xroce_cc_init() - a new connection, whose requester's PSNs are set
+ */
+void xroce_cc_init(struct xroce_qp *qp)
+{
+	qp->req.cwnd = qp->dev->cwnd_init;
+	qp->req.ssthresh = qp->dev->cwnd_max;
+	qp->req.cwnd_cnt = 0;
+	qp->req.recover = qp->hot.una;
+}
+
+/**
+ * xroce_cc_ack() - packets left the network
+ * @inflight: how many there were before; a window not used does not grow
+ * @n: how many were acknowledged
+ */
+void xroce_cc_ack(struct xroce_qp *qp, u32 inflight, u32 n)
+{
+	struct xroce_req *req = &qp->req;
+
+	if (2 * inflight < req->cwnd)
+		return;
+	if (req->cwnd < req->ssthresh) {
+		req->cwnd += n;
+	} else {
+		req->cwnd_cnt += n;
+		if (req->cwnd_cnt >= req->cwnd) {
+			req->cwnd_cnt = 0;
+			req->cwnd++;
+		}
+	}
+	req->cwnd = min(req->cwnd, qp->dev->cwnd_max);
+}
+
+/**
+ * xroce_cc_loss() - a packet was lost
+ * @timeout: all of them, it seems
+ */
+void xroce_cc_loss(struct xroce_qp *qp, bool timeout)
+{
+	struct xroce_req *req = &qp->req;
+
+	if (!timeout && xroce_psn_diff(qp->hot.una, req->recover) < 0)
+		return;
+	req->recover = qp->hot.max;
+	req->ssthresh = max_t(u32, req->cwnd / 2, XROCE_CWND_FLOOR);
+	req->cwnd = timeout ? XROCE_CWND_FLOOR : req->ssthresh;
+	req->cwnd_cnt = 0;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Registered memory: the check of a key, and copies into and out of the memory
+ * behind it. BH off; a region stays usable from get to put and no longer.
+ */
+#include "core.h"
+
+/**
+ * xroce_mr_get() - look up a key and begin to use its memory
+ * @pd: the QP's protection domain
+ * @access: rights that are needed, all of them
+ * @va, @len: range that is needed, in the region's own addresses
+ *
+ * Return: the region, to be given back by xroce_mr_put() before BH are enabled,
+ * or NULL: no such key, other domain, rights or bounds (IBTA 10.6.7.2).
+ */
+struct xroce_mr *xroce_mr_get(struct xroce_dev *dev, const void *pd, u32 key,
+			      u32 access, u64 va, u32 len)
+{
+	struct xroce_mr *mr = xroce_env_mr(dev, key);
+
+	if (!mr)
+		return NULL;
+	atomic_inc(&mr->users);
+	/* Pairs with xroce_mr_revoke(): it sees us, or we see it. */
+	smp_mb__after_atomic();
+	if (READ_ONCE(mr->valid) && mr->key == key && mr->pd == pd &&
+	    (mr->access & access) == access && va >= mr->iova &&
+	    len <= mr->length && va - mr->iova <= mr->length - len)
+		return mr;
+	xroce_mr_put(mr);
+	return NULL;
+}
+
+/**
+ * xroce_mr_put() - end the use of a region
+ */
+void xroce_mr_put(struct xroce_mr *mr)
+{
+	smp_mb__before_atomic();
+	atomic_dec(&mr->users);
+}
+
+/**
+ * xroce_mr_revoke() - make a key invalid; on return nobody uses its memory
+ *
+ * Spins for at most one packet's copy on each CPU. Any context with BH off.
+ */
+void xroce_mr_revoke(struct xroce_mr *mr)
+{
+	WRITE_ONCE(mr->valid, false);
+	smp_mb();
+	while (atomic_read(&mr->users))
+		cpu_relax();
+	/* What the last user wrote or read is done before memory is re-used. */
+	smp_mb();
+}
+
+/**
+ * xroce_mr_span() - the kernel's address of a region's address
+ * @len: in: bytes wanted; out: how many of them are contiguous
+ */
+u8 *xroce_mr_span(const struct xroce_mr *mr, u64 va, u32 *len)
+{
+	u64 pos = mr->offset + (va - mr->iova);
+	u64 in = pos & ((1ull << mr->page_shift) - 1);
+	u64 room = (1ull << mr->page_shift) - in;
+
+	if (*len > room)
+		*len = room;
+	return (u8 *)mr->page[pos >> mr->page_shift] + in;
+}
+
+/**
+ * xroce_mr_copy() - copy between memory behind a key and @io
+ *
+ * Return: false when the key does not allow it; nothing is copied then.
+ */
+bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 access, u64 va, u32 len,
+		   struct xroce_io *io)
+{
+	struct xroce_mr *mr;
+	u32 n;
+	u8 *p;
+
+	if (!len)
+		return true;
+	mr = xroce_mr_get(qp->dev, qp->pd, key, access, va, len);
+	if (!mr)
+		return false;
+	while (len) {
+		n = len;
+		p = xroce_mr_span(mr, va, &n);
+		if (io->frame)
+			xroce_frame_write(io->frame, io->off, p, n);
+		else if (io->rx)
+			xroce_env_read(io->rx, io->off, p, n);
+		else
+			memcpy(p, io->buf + io->off, n);
+		io->off += n;
+		va += n;
+		len -= n;
+	}
+	xroce_mr_put(mr);
+	return true;
+}
+
+/**
+ * xroce_sge_copy() - the same over the scatter/gather list of a work request
+ * @off, @len: range of the message; must be inside the list
+ *
+ * Return: false when an entry's key does not allow it.
+ */
+bool xroce_sge_copy(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
+		    u32 access, u32 off, u32 len, struct xroce_io *io)
+{
+	u32 n;
+
+	for (; num && len; num--, sge++) {
+		if (off >= sge->length) {
+			off -= sge->length;
+			continue;
+		}
+		n = min(len, sge->length - off);
+		if (!xroce_mr_copy(qp, sge->lkey, access, sge->addr + off, n,
+				   io))
+			return false;
+		off = 0;
+		len -= n;
+	}
+	return true;
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The packet around the transport headers: IP and UDP to send, the addresses of
+ * what was received, the ICRC of both. Any context; frames belong to the caller.
+ */
+#include "core.h"
+
+#define XROCE_IP_UDP	17
+#define XROCE_IP4_LEN	20
+#define XROCE_IP6_LEN	40
+#define XROCE_UDP_LEN	8
+
+static void xroce_put16(u8 *p, u32 v)
+{
+	p[0] = v >> 8;
+	p[1] = v;
+}
+
+static bool xroce_gid_is_v4(const u8 gid[16])
+{
+	static const u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid, mapped, sizeof(mapped));
+}
+
+static u16 xroce_fold(u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum + (sum >> 16);
+}
+
+/**
+ * xroce_av_set() - make the headers to send to a peer with
+ * @sgid, @dgid: both IPv4-mapped or neither (Annex A17.4.1.1)
+ * @flow_label: IPv6 only
+ * @sport: UDP source port: entropy for the path
+ */
+void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
+		  u8 tclass, u8 hop_limit, u32 flow_label, u16 sport)
+{
+	u8 *ip = av->l3, *udp;
+	u32 i, sum = 0;
+
+	memset(av, 0, sizeof(*av));
+	if (xroce_gid_is_v4(sgid)) {
+		ip[0] = 0x45;
+		ip[1] = tclass;
+		ip[6] = 0x40;			/* DF */
+		ip[8] = hop_limit;
+		ip[9] = XROCE_IP_UDP;
+		memcpy(ip + 12, sgid + 12, 4);
+		memcpy(ip + 16, dgid + 12, 4);
+		for (i = 0; i < XROCE_IP4_LEN; i += 2)
+			sum += ip[i] << 8 | ip[i + 1];
+		av->csum = xroce_fold(sum);
+		av->l3_len = XROCE_IP4_LEN + XROCE_UDP_LEN;
+	} else {
+		ip[0] = 0x60 | tclass >> 4;
+		ip[1] = tclass << 4 | (flow_label >> 16 & 0xf);
+		xroce_put16(ip + 2, flow_label);
+		ip[6] = XROCE_IP_UDP;
+		ip[7] = hop_limit;
+		memcpy(ip + 8, sgid, 16);
+		memcpy(ip + 24, dgid, 16);
+		av->l3_len = XROCE_IP6_LEN + XROCE_UDP_LEN;
+	}
+	udp = ip + av->l3_len - XROCE_UDP_LEN;
+	xroce_put16(udp, sport);
+	xroce_put16(udp + 2, XROCE_UDP_PORT);
+}
+
+/**
+ * xroce_av_match() - did a packet come from this peer to this address
+ * @l3: its IP header
+ */
+bool xroce_av_match(const struct xroce_av *av, const u8 *l3)
+{
+	if (l3[0] >> 4 != av->l3[0] >> 4)
+		return false;
+	if (l3[0] >> 4 == 4)
+		return !memcmp(l3 + 12, av->l3 + 16, 4) &&
+		       !memcmp(l3 + 16, av->l3 + 12, 4);
+	return !memcmp(l3 + 8, av->l3 + 24, 16) &&
+	       !memcmp(l3 + 24, av->l3 + 8, 16);
+}
+
+/**
+ * xroce_frame_write() - put bytes into a frame
+ * @off: from the start of the frame; off + len must be inside
+ */
+void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len)
+{
+	struct xroce_seg *s = f->seg;
+	u32 n;
+
+	while (len) {
+		if (off >= s->len) {
+			off -= s->len;
+			s++;
+			continue;
+		}
+		n = min(len, s->len - off);
+		memcpy(s->p + off, src, n);
+		src += n;
+		off += n;
+		len -= n;
+	}
+}
+
+/**
+ * xroce_frame_new() - a request or response with all headers but the ICRC
+ * @flags: XROCE_BTH_SE or 0
+ * @ext: extension headers
+ *
+ * Return: the frame, its payload still to be written, or NULL when none is to be
+ * had; the QP then remembers to try again.
+ */
+struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
+				    u8 flags, const void *ext, u32 ext_len,
+				    u32 payload_len)
+{
+	static const u8 zero[4];
+	const struct xroce_av *av = &qp->av;
+	u32 pad = -payload_len & 3;
+	struct xroce_frame *f;
+	struct xroce_bth bth;
+	u32 ip, len;
+	u8 *p;
+
+	len = av->l3_len + sizeof(bth) + ext_len + payload_len + pad +
+	      XROCE_ICRC_SIZE;
+	f = xroce_env_frame(qp, len);
+	if (!f) {
+		qp->nomem = true;
+		return NULL;
+	}
+	f->psn = psn;
+	f->ackreq = false;
+	f->payload = av->l3_len + sizeof(bth) + ext_len;
+
+	p = f->seg[0].p;
+	memcpy(p, av->l3, av->l3_len);
+	ip = av->l3_len - XROCE_UDP_LEN;
+	if (ip == XROCE_IP4_LEN) {
+		xroce_put16(p + 2, len);
+		xroce_put16(p + 10, ~xroce_fold(av->csum + len));
+	} else {
+		xroce_put16(p + 4, len - ip);
+	}
+	xroce_put16(p + ip + 4, len - ip);
+
+	bth.opcode = opcode;
+	bth.flags = flags | XROCE_BTH_MIG | pad << 4;
+	bth.pkey = cpu_to_be16(qp->pkey);
+	bth.dqpn = cpu_to_be32(qp->hot.dest_qpn);
+	bth.apsn = cpu_to_be32(psn);
+	memcpy(p + av->l3_len, &bth, sizeof(bth));
+	memcpy(p + av->l3_len + sizeof(bth), ext, ext_len);
+	xroce_frame_write(f, f->payload + payload_len, zero, pad);
+	return f;
+}
+
+/**
+ * xroce_frame_seal() - ask for the ACK if one is wanted, and write the ICRC
+ *
+ * Needs no lock: the frame is complete and its owner's alone.
+ */
+void xroce_frame_seal(struct xroce_frame *f)
+{
+	u8 head[XROCE_ICRC_HEAD_MAX];
+	u8 *l3 = f->seg[0].p;
+	u32 len, crc, n;
+	__le32 icrc;
+
+	n = l3[0] >> 4 == 4 ? XROCE_IP4_LEN : XROCE_IP6_LEN;
+	n += XROCE_UDP_LEN;
+	if (f->ackreq)
+		l3[n + offsetof(struct xroce_bth, apsn)] |= 0x80;
+	n = xroce_icrc_head(head, l3);
+	crc = xroce_env_crc(XROCE_ICRC_SEED, head, n);
+	len = f->len - XROCE_ICRC_SIZE;
+	crc = xroce_env_crc(crc, l3 + n, min(len, f->seg[0].len) - n);
+	if (len > f->seg[0].len)
+		crc = xroce_env_crc(crc, f->seg[1].p, len - f->seg[0].len);
+	icrc = cpu_to_le32(~crc);
+	xroce_frame_write(f, len, &icrc, sizeof(icrc));
+}
+
+/**
+ * xroce_rx_icrc_ok() - is a received packet's ICRC right
+ */
+bool xroce_rx_icrc_ok(struct xroce_rx *rx)
+{
+	u8 head[XROCE_ICRC_HEAD_MAX];
+	u32 crc, n, body;
+	__le32 icrc;
+
+	n = xroce_icrc_head(head, rx->l3);
+	crc = xroce_env_crc(XROCE_ICRC_SEED, head, n);
+	body = rx->len - sizeof(struct xroce_bth) - XROCE_ICRC_SIZE;
+	crc = xroce_env_rx_crc(rx, crc, sizeof(struct xroce_bth), body);
+	xroce_env_read(rx, rx->len - XROCE_ICRC_SIZE, &icrc, sizeof(icrc));
+	return le32_to_cpu(icrc) == (u32)~crc;
+}

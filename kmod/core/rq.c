@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receive queues: copying one work request out of the mapped ring. rq->lock,
+ * irqsave, held for the copy only; inside the QP's lock.
+ */
+#include "core.h"
+
+/**
+ * xroce_rq_init() - an empty receive queue
+ * @depth: slots of @ring, a power of two, @stride bytes apart
+ */
+void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
+		   u32 stride, u32 max_sge)
+{
+	spin_lock_init(&rq->lock);
+	rq->mask = depth - 1;
+	rq->stride = stride;
+	rq->max_sge = max_sge;
+	rq->cons = 0;
+	rq->ring = ring;
+}
+
+/**
+ * xroce_rq_take() - take the next receive work request
+ * @wqe: where to copy it to; its wr_id is right even on error
+ *
+ * Return: 1, 0 when there is none, -EINVAL when it is malformed (and taken).
+ */
+int xroce_rq_take(struct xroce_rq *rq, struct xroce_rwqe *wqe)
+{
+	struct xroce_recv_wqe hdr;
+	unsigned long flags;
+	const u8 *slot;
+	u64 len = 0;
+	int ret = 0;
+	u32 i;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	if (smp_load_acquire(&rq->ring->prod) == rq->cons)
+		goto out;
+	slot = rq->ring->slot + (rq->cons & rq->mask) * rq->stride;
+	memcpy(&hdr, slot, sizeof(hdr));
+	wqe->wr_id = hdr.wr_id;
+	wqe->num_sge = min(hdr.num_sge, rq->max_sge);
+	memcpy(wqe->sge, slot + sizeof(hdr), wqe->num_sge * sizeof(wqe->sge[0]));
+	WRITE_ONCE(rq->ring->cons, ++rq->cons);
+	ret = hdr.num_sge > rq->max_sge ? -EINVAL : 1;
+out:
+	spin_unlock_irqrestore(&rq->lock, flags);
+	if (ret > 0) {
+		for (i = 0; i < wqe->num_sge; i++)
+			len += wqe->sge[i].length;
+		wqe->len = min_t(u64, len, XROCE_MAX_MSG);
+	}
+	return ret;
+}
