@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Which addresses and QPs there are: asked of the module, or of two maps on a
+ * host without it, where the program is tested and timed. Included once.
+ */
+#ifndef XROCE_LOOKUP_H
+#define XROCE_LOOKUP_H
+
+/**
+ * bpf_xroce_addr() - is this an address of a link on the frame's netdev
+ * @gid: 16 bytes
+ */
+extern int bpf_xroce_addr(struct xdp_md *ctx, const void *gid,
+			  u32 gid__sz) __weak __ksym;
+/**
+ * bpf_xroce_cpu() - the CPU that a QP's packets go to
+ *
+ * Return: the CPU, XROCE_XDP_CPU_STAY or XROCE_XDP_CPU_NO_QP.
+ */
+extern int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn) __weak __ksym;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1024);
+	__type(key, struct xroce_xdp_addr);
+	__type(value, u32);
+} xroce_addrs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, u32);
+	__type(value, s32);
+} xroce_qps SEC(".maps");
+
+static __always_inline bool xroce_is_ours(struct xdp_md *ctx, const u8 gid[16])
+{
+	struct xroce_xdp_addr key;
+
+	__builtin_memcpy(key.gid, gid, 16);
+	if (bpf_xroce_addr)
+		return bpf_xroce_addr(ctx, key.gid, 16) > 0;
+	key.ifindex = ctx->ingress_ifindex;
+	return bpf_map_lookup_elem(&xroce_addrs, &key);
+}
+
+static __always_inline s32 xroce_qp_cpu(struct xdp_md *ctx, u32 qpn)
+{
+	s32 *cpu;
+
+	if (bpf_xroce_cpu)
+		return bpf_xroce_cpu(ctx, qpn);
+	cpu = bpf_map_lookup_elem(&xroce_qps, &qpn);
+	return cpu ? *cpu : XROCE_XDP_CPU_NO_QP;
+}
+
+#endif /* XROCE_LOOKUP_H */

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The XDP program of a link: which frames are RoCEv2 for a GID of ours, which
+ * of those are malformed, and which CPU takes the rest. Runs in NAPI, holds no
+ * lock. All else passes as it came: the host may be a bridge or a router.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <xroce/frame.h>
+#include <xroce/parse.h>
+#include <xroce/xdp.h>
+#include "lookup.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, XROCE_XDP_STAT_MAX);
+	__type(key, u32);
+	__type(value, u64);
+} xroce_stats SEC(".maps");
+
+/* Filled in by the loader for the CPUs that may be steered to. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CPUMAP);
+	__uint(max_entries, 64);
+	__type(key, u32);
+	__type(value, struct bpf_cpumap_val);
+} xroce_cpus SEC(".maps");
+
+static __always_inline int xroce_verdict(enum xroce_xdp_stat stat, int action)
+{
+	u32 key = stat;
+	u64 *n = bpf_map_lookup_elem(&xroce_stats, &key);
+
+	if (n)
+		(*n)++;
+	return action;
+}
+
+#define PASS(stat) xroce_verdict(XROCE_XDP_##stat, XDP_PASS)
+#define DROP(stat) xroce_verdict(XROCE_XDP_DROP_##stat, XDP_DROP)
+
+static __always_inline int xroce_steer(s32 cpu)
+{
+	if (cpu < 0 || (u32)cpu == bpf_get_smp_processor_id())
+		return PASS(STAY);
+	if (bpf_redirect_map(&xroce_cpus, cpu, XDP_PASS) != XDP_REDIRECT)
+		return PASS(STEER_MISS);
+	return xroce_verdict(XROCE_XDP_STEERED, XDP_REDIRECT);
+}
+
+SEC("xdp.frags")
+int xroce(struct xdp_md *ctx)
+{
+	const u8 *data = (const u8 *)(long)ctx->data;
+	const u8 *end = (const u8 *)(long)ctx->data_end;
+	struct xroce_encap e;
+	struct xroce_pkt pkt;
+	int is;
+	s32 cpu;
+
+	is = xroce_encap_parse(&e, data, end, bpf_xdp_get_buff_len(ctx));
+	if (is == XROCE_ENCAP_OTHER)
+		return PASS(OTHER);
+	if (!xroce_is_ours(ctx, e.dgid))
+		return PASS(NOT_OURS);
+	if (e.opts)
+		return PASS(OPTS);
+	if (is == XROCE_ENCAP_TRUNC)
+		return DROP(TRUNC);
+	if (is == XROCE_ENCAP_UDP_LEN)
+		return DROP(UDP_LEN);
+	if (e.bth + XROCE_MAX_HDR > end && (u32)(end - e.bth) < e.len)
+		return PASS(SPLIT);
+
+	switch (xroce_parse(&pkt, e.bth, end, e.len)) {
+	case XROCE_PARSE_OK:
+		break;
+	case XROCE_PARSE_OPCODE:
+		return DROP(OPCODE);
+	case XROCE_PARSE_TVER:
+		return DROP(TVER);
+	case XROCE_PARSE_LENGTH:
+		return DROP(LENGTH);
+	default:
+		return DROP(SHORT);
+	}
+
+	/* The module would drop and count it: that stays in one place. */
+	cpu = xroce_qp_cpu(ctx, pkt.qpn);
+	if (cpu == XROCE_XDP_CPU_NO_QP)
+		return PASS(NO_QP);
+	return xroce_steer(cpu);
+}
+
+char LICENSE[] SEC("license") = "GPL";
