@@ -82,7 +82,8 @@ static __always_inline u32 xroce_op_info(u8 opcode)
 	case XROCE_RC:
 		return info;
 	case XROCE_XRC:
-		return info ? info | XROCE_OP_XRCETH : 0;
+		/* Only requests name an SRQ (Annex A14). */
+		return info & XROCE_OP_REQUEST ? info | XROCE_OP_XRCETH : info;
 	case XROCE_UC:
 		if ((opcode & XROCE_OP_MASK) > XROCE_WRITE_ONLY_IMM)
 			return 0;
