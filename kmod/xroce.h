@@ -228,6 +228,8 @@ int xroce_table_add_mr(struct xroce_kmr *kmr);
 void xroce_table_del_mr(struct xroce_kmr *kmr);
 struct xroce_qp *xroce_table_qp(u32 qpn);
 struct xroce_mr *xroce_table_mr(u32 key);
+/* The first QP numbered *@qpn or higher, whose number it becomes; under RCU. */
+struct xroce_kqp *xroce_table_next_qp(u32 *qpn);
 int xroce_table_init(void);
 void xroce_table_exit(void);
 
@@ -265,6 +267,8 @@ int xroce_kfunc_init(void);
 /* nl.c: the generic netlink family. */
 int xroce_nl_init(void);
 void xroce_nl_exit(void);
+/* What nldev tells of each CQ and MR beyond its own: set on every ib_device. */
+extern const struct ib_device_ops xroce_res_ops;
 void xroce_link_xdp_detach(struct xroce_link *link);
 
 #endif /* XROCE_H */

@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The generic netlink family: new links with extended acks, XDP attachment,
+ * steering, and the transport state of QPs. Process context. link->xdp_lock
+ * guards the attachment and the steering mask; a QP's lock its state.
+ */
+#include <linux/bpf.h>
+#include <net/genetlink.h>
+#include <uapi/linux/xroce_netlink.h>
+
+#include "nl_gen.h"
+#include "xroce.h"
+
+static struct genl_family xroce_nl_family;
+
+static struct xroce_link *link_by_name(struct net *net, const char *name)
+{
+	struct ib_device *ib = ib_device_get_by_name(name, XROCE_DRIVER_ID);
+	struct xroce_link *link;
+
+	if (!ib)
+		return NULL;
+	link = to_xlink(ib);
+	if (net_eq(link->net, net))
+		return link;
+	xroce_link_put(link);
+	return NULL;
+}
+
+static struct xroce_link *link_by_ifindex(struct net *net, u32 ifindex)
+{
+	struct xroce_link *link = NULL;
+	struct net_device *ndev;
+
+	ndev = dev_get_by_index(net, ifindex);
+	if (ndev) {
+		link = xroce_link_get(ndev);
+		dev_put(ndev);
+	}
+	return link;
+}
+
+/* The link that a request names; to be put. */
+static struct xroce_link *link_of(struct genl_info *info)
+{
+	struct nlattr *name = info->attrs[XROCE_A_LINK_DEV_NAME];
+	struct nlattr *ifindex = info->attrs[XROCE_A_LINK_IFINDEX];
+	struct net *net = genl_info_net(info);
+	struct xroce_link *link;
+
+	if (!name == !ifindex) {
+		NL_SET_ERR_MSG(info->extack,
+			       "name the link either by dev-name or by ifindex");
+		return ERR_PTR(-EINVAL);
+	}
+	link = name ? link_by_name(net, nla_data(name)) :
+		      link_by_ifindex(net, nla_get_u32(ifindex));
+	if (link)
+		return link;
+	NL_SET_ERR_MSG_ATTR(info->extack, name ?: ifindex,
+			    "no such xroce link in this network namespace");
+	return ERR_PTR(-ENODEV);
+}
+
+int xroce_nl_link_new_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct net_device *ndev;
+	const char *name;
+	int err;
+
+	if (GENL_REQ_ATTR_CHECK(info, XROCE_A_LINK_DEV_NAME) ||
+	    GENL_REQ_ATTR_CHECK(info, XROCE_A_LINK_IFINDEX)) {
+		NL_SET_ERR_MSG(info->extack, "dev-name and ifindex are needed");
+		return -EINVAL;
+	}
+	name = nla_data(info->attrs[XROCE_A_LINK_DEV_NAME]);
+	/* As nldev: ib_core would take a "%d" for a number to fill in. */
+	if (!*name || strchr(name, '%') || strchr(name, '/')) {
+		NL_SET_ERR_MSG_ATTR(info->extack,
+				    info->attrs[XROCE_A_LINK_DEV_NAME],
+				    "a device name is not empty and has no % or /");
+		return -EINVAL;
+	}
+	ndev = dev_get_by_index(genl_info_net(info),
+				nla_get_u32(info->attrs[XROCE_A_LINK_IFINDEX]));
+	if (!ndev) {
+		NL_SET_ERR_MSG_ATTR(info->extack,
+				    info->attrs[XROCE_A_LINK_IFINDEX],
+				    "no such network device in this network namespace");
+		return -ENODEV;
+	}
+	err = xroce_link_new(genl_info_net(info), name, ndev, info->extack);
+	dev_put(ndev);
+	return err;
+}
+
+/*
+ * How the link's program is attached now; someone else may have detached it.
+ * A struct bpf_xdp_link begins with its bpf_link; it is compared, not followed.
+ */
+static enum xroce_xdp_mode xdp_mode(const struct net_device *ndev,
+				    const struct bpf_link *xdp)
+{
+	const struct bpf_xdp_entity *state = ndev->xdp_state;
+
+	if (!xdp)
+		return XROCE_XDP_MODE_OFF;
+	if ((void *)READ_ONCE(state[XDP_MODE_DRV].link) == xdp)
+		return XROCE_XDP_MODE_NATIVE;
+	if ((void *)READ_ONCE(state[XDP_MODE_SKB].link) == xdp)
+		return XROCE_XDP_MODE_GENERIC;
+	return XROCE_XDP_MODE_OFF;
+}
+
+/* bpf_link_update() may replace the program meanwhile. */
+static u32 xdp_prog_id(const struct bpf_link *xdp)
+{
+	const struct bpf_prog *prog;
+	u32 id = 0;
+
+	rcu_read_lock();
+	prog = READ_ONCE(xdp->prog);
+	if (prog)
+		id = prog->aux->id;
+	rcu_read_unlock();
+	return id;
+}
+
+static int put_xdp(struct sk_buff *skb, struct xroce_link *link)
+{
+	enum xroce_xdp_mode mode;
+	int err;
+
+	mutex_lock(&link->xdp_lock);
+	mode = xdp_mode(link->ndev, link->xdp);
+	err = nla_put_u32(skb, XROCE_A_LINK_XDP_MODE, mode);
+	if (!err && mode != XROCE_XDP_MODE_OFF)
+		err = nla_put_u32(skb, XROCE_A_LINK_XDP_PROG_ID,
+				  xdp_prog_id(link->xdp)) ?:
+		      nla_put_u32(skb, XROCE_A_LINK_XDP_LINK_ID, link->xdp->id);
+	mutex_unlock(&link->xdp_lock);
+	return err;
+}
+
+static int put_steer(struct sk_buff *skb, struct xroce_link *link)
+{
+	char *list;
+	int err;
+
+	mutex_lock(&link->xdp_lock);
+	list = kasprintf(GFP_KERNEL, "%*pbl", cpumask_pr_args(&link->steer));
+	mutex_unlock(&link->xdp_lock);
+	if (!list)
+		return -ENOMEM;
+	err = nla_put_string(skb, XROCE_A_LINK_STEER, list);
+	kfree(list);
+	return err;
+}
+
+static int put_link(struct sk_buff *skb, struct xroce_link *link, u32 portid,
+		    u32 seq, int flags)
+{
+	void *hdr = genlmsg_put(skb, portid, seq, &xroce_nl_family, flags,
+				XROCE_CMD_LINK_GET);
+
+	if (!hdr)
+		return -EMSGSIZE;
+	if (nla_put_string(skb, XROCE_A_LINK_DEV_NAME,
+			   dev_name(&link->ib.dev)) ||
+	    nla_put_u32(skb, XROCE_A_LINK_DEV_INDEX, link->ib.index) ||
+	    nla_put_u32(skb, XROCE_A_LINK_IFINDEX, link->ndev->ifindex) ||
+	    nla_put_string(skb, XROCE_A_LINK_IFNAME, link->ndev->name) ||
+	    nla_put_u32(skb, XROCE_A_LINK_ROCE_MTU, xroce_link_mtu(link)) ||
+	    put_xdp(skb, link) || put_steer(skb, link)) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+int xroce_nl_link_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct xroce_link *link = link_of(info);
+	struct sk_buff *reply;
+	int err = -ENOMEM;
+
+	if (IS_ERR(link))
+		return PTR_ERR(link);
+	reply = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
+	if (reply)
+		err = put_link(reply, link, info->snd_portid, info->snd_seq, 0);
+	xroce_link_put(link);
+	if (!err)
+		return genlmsg_reply(reply, info);
+	nlmsg_free(reply);
+	return err;
+}
+
+/* The first link on a netdev from *@ifindex on; to be put. */
+static struct xroce_link *next_link(struct net *net, unsigned long *ifindex)
+{
+	struct xroce_link *link = NULL;
+	struct net_device *ndev;
+
+	rcu_read_lock();
+	for_each_netdev_dump(net, ndev, *ifindex) {
+		link = xroce_link_get(ndev);
+		if (link)
+			break;
+	}
+	rcu_read_unlock();
+	return link;
+}
+
+int xroce_nl_link_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct net *net = sock_net(skb->sk);
+	unsigned long ifindex = cb->args[0];
+	struct xroce_link *link;
+	int err = 0;
+
+	for (; (link = next_link(net, &ifindex)); ifindex++) {
+		err = put_link(skb, link, NETLINK_CB(cb->skb).portid,
+			       cb->nlh->nlmsg_seq, NLM_F_MULTI);
+		xroce_link_put(link);
+		if (err)
+			break;
+	}
+	cb->args[0] = ifindex;
+	return err && !skb->len ? err : skb->len;
+}
+
+/**
+ * xroce_link_xdp_detach() - detach what rdmatool attached, if anything
+ * @link: with nobody else changing it, or held
+ *
+ * The program's references to this module go with the link's. May sleep, takes
+ * RTNL.
+ */
+void xroce_link_xdp_detach(struct xroce_link *link)
+{
+	struct bpf_link *xdp;
+
+	mutex_lock(&link->xdp_lock);
+	xdp = link->xdp;
+	link->xdp = NULL;
+	if (xdp) {
+		xdp->ops->detach(xdp);
+		bpf_link_put(xdp);
+	}
+	mutex_unlock(&link->xdp_lock);
+}
+
+static int link_xdp_set(struct xroce_link *link, struct nlattr *fd,
+			struct netlink_ext_ack *extack)
+{
+	struct bpf_link *xdp, *old;
+
+	xdp = bpf_link_get_from_fd(nla_get_u32(fd));
+	if (IS_ERR(xdp)) {
+		NL_SET_ERR_MSG_ATTR(extack, fd, "xdp-fd is not a bpf_link");
+		return PTR_ERR(xdp);
+	}
+	mutex_lock(&link->xdp_lock);
+	if (xdp->type != BPF_LINK_TYPE_XDP ||
+	    xdp_mode(link->ndev, xdp) == XROCE_XDP_MODE_OFF) {
+		mutex_unlock(&link->xdp_lock);
+		bpf_link_put(xdp);
+		NL_SET_ERR_MSG_ATTR(extack, fd,
+				    "xdp-fd is not attached as XDP to this link's network device");
+		return -EINVAL;
+	}
+	old = link->xdp;
+	link->xdp = xdp;
+	if (old) {
+		if (old != xdp)
+			old->ops->detach(old);
+		bpf_link_put(old);
+	}
+	mutex_unlock(&link->xdp_lock);
+	return 0;
+}
+
+static int link_steer_set(struct xroce_link *link, struct nlattr *list,
+			  struct netlink_ext_ack *extack)
+{
+	cpumask_var_t mask;
+	int err;
+
+	if (!zalloc_cpumask_var(&mask, GFP_KERNEL))
+		return -ENOMEM;
+	err = cpulist_parse(nla_data(list), mask);
+	if (err || !cpumask_subset(mask, cpu_possible_mask)) {
+		NL_SET_ERR_MSG_ATTR(extack, list,
+				    "steer is not a list of this machine's CPUs");
+		err = -EINVAL;
+	} else {
+		mutex_lock(&link->xdp_lock);
+		cpumask_copy(&link->steer, mask);
+		mutex_unlock(&link->xdp_lock);
+	}
+	free_cpumask_var(mask);
+	return err;
+}
+
+int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *fd = info->attrs[XROCE_A_LINK_XDP_FD];
+	struct nlattr *detach = info->attrs[XROCE_A_LINK_XDP_DETACH];
+	struct nlattr *steer = info->attrs[XROCE_A_LINK_STEER];
+	struct xroce_link *link;
+	int err = 0;
+
+	if (fd && detach) {
+		NL_SET_ERR_MSG(info->extack,
+			       "xdp-fd and xdp-detach exclude each other");
+		return -EINVAL;
+	}
+	link = link_of(info);
+	if (IS_ERR(link))
+		return PTR_ERR(link);
+	if (steer)
+		err = link_steer_set(link, steer, info->extack);
+	if (!err && fd)
+		err = link_xdp_set(link, fd, info->extack);
+	if (!err && detach)
+		xroce_link_xdp_detach(link);
+	xroce_link_put(link);
+	return err;
+}
+
+/* What is told of a QP, copied out under its lock. */
+struct qp_state {
+	struct xroce_hot hot;
+	struct xroce_av av;
+	u32 pkey;
+	u32 access;
+	u32 rd_active;
+	u32 rd_outstanding;
+	u32 cwnd;
+	u32 ssthresh;
+	u32 retry_cnt;
+	u32 retries;
+	u32 rnr_retry;
+	u32 rnr_retries;
+	u32 sq_depth;
+	u32 sq_fill;
+	u32 rq_depth;
+	u32 rq_fill;
+	u64 timeout;
+};
+
+/* A ring's @prod is the user's: it is believed no further than the depth. */
+static u32 ring_fill(const struct xroce_ring *ring, u32 cons, u32 depth)
+{
+	return ring ? min(READ_ONCE(ring->prod) - cons, depth) : 0;
+}
+
+static void qp_state(struct xroce_qp *qp, struct qp_state *s)
+{
+	spin_lock_bh(&qp->lock);
+	s->hot = qp->hot;
+	s->av = qp->av;
+	s->pkey = qp->pkey;
+	s->access = qp->access;
+	s->rd_active = qp->resp.rd_active;
+	s->rd_outstanding = qp->req.rd_tail - qp->req.rd_head;
+	s->cwnd = qp->req.cwnd;
+	s->ssthresh = qp->req.ssthresh;
+	s->retry_cnt = qp->req.retry_cnt;
+	s->retries = qp->req.retries;
+	s->rnr_retry = qp->req.rnr_retry;
+	s->rnr_retries = qp->req.rnr_retries;
+	s->timeout = qp->req.timeout;
+	s->sq_depth = qp->req.depth;
+	s->rq_depth = qp->rq ? qp->rq->mask + 1 : 0;
+	s->sq_fill = 0;
+	s->rq_fill = 0;
+	/* The rings go after a QP is dead. */
+	if (!qp->dead) {
+		s->sq_fill = ring_fill(qp->req.ring, qp->req.head, s->sq_depth);
+		if (qp->rq)
+			s->rq_fill = ring_fill(qp->rq->ring,
+					       READ_ONCE(qp->rq->cons),
+					       s->rq_depth);
+	}
+	spin_unlock_bh(&qp->lock);
+}
+
+static int put_path(struct sk_buff *skb, const struct xroce_av *av)
+{
+	struct in6_addr sgid, dgid;
+
+	/* Filled in once the QP has been to RTR. */
+	if (av->l3_len == 48) {
+		memcpy(&sgid, av->l3 + 8, 16);
+		memcpy(&dgid, av->l3 + 24, 16);
+	} else if (av->l3_len == 28) {
+		ipv6_addr_set_v4mapped(get_unaligned((__be32 *)(av->l3 + 12)),
+				       &sgid);
+		ipv6_addr_set_v4mapped(get_unaligned((__be32 *)(av->l3 + 16)),
+				       &dgid);
+	} else {
+		return 0;
+	}
+	return nla_put_in6_addr(skb, XROCE_A_QP_SGID, &sgid) ?:
+	       nla_put_in6_addr(skb, XROCE_A_QP_DGID, &dgid) ?:
+	       nla_put_u32(skb, XROCE_A_QP_SPORT,
+			   get_unaligned_be16(av->l3 + av->l3_len - 8));
+}
+
+static int put_qp_state(struct sk_buff *skb, const struct qp_state *s)
+{
+	const struct { u16 attr; u32 value; } u[] = {
+		{ XROCE_A_QP_QPN, s->hot.qpn },
+		{ XROCE_A_QP_STATE, s->hot.state },
+		{ XROCE_A_QP_DEST_QPN, s->hot.dest_qpn },
+		{ XROCE_A_QP_PATH_MTU, 1u << s->hot.mtu_shift },
+		{ XROCE_A_QP_PKEY, s->pkey },
+		{ XROCE_A_QP_ACCESS, s->access },
+		{ XROCE_A_QP_EPSN, s->hot.epsn },
+		{ XROCE_A_QP_MSN, s->hot.msn },
+		{ XROCE_A_QP_RD_ACTIVE, s->rd_active },
+		{ XROCE_A_QP_UNA, s->hot.una },
+		{ XROCE_A_QP_NEXT, s->hot.next },
+		{ XROCE_A_QP_MAX, s->hot.max },
+		{ XROCE_A_QP_RD_OUTSTANDING, s->rd_outstanding },
+		{ XROCE_A_QP_CWND, s->cwnd },
+		{ XROCE_A_QP_SSTHRESH, s->ssthresh },
+		{ XROCE_A_QP_RETRY_CNT, s->retry_cnt },
+		{ XROCE_A_QP_RETRIES, s->retries },
+		{ XROCE_A_QP_RNR_RETRY, s->rnr_retry },
+		{ XROCE_A_QP_RNR_RETRIES, s->rnr_retries },
+		{ XROCE_A_QP_SQ_DEPTH, s->sq_depth },
+		{ XROCE_A_QP_SQ_FILL, s->sq_fill },
+		{ XROCE_A_QP_RQ_DEPTH, s->rq_depth },
+		{ XROCE_A_QP_RQ_FILL, s->rq_fill },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(u); i++)
+		if (nla_put_u32(skb, u[i].attr, u[i].value))
+			return -EMSGSIZE;
+	return nla_put_uint(skb, XROCE_A_QP_TIMEOUT, s->timeout);
+}
+
+static int put_qp(struct sk_buff *skb, struct xroce_kqp *kqp,
+		  struct netlink_callback *cb)
+{
+	struct ib_device *ib = &kqp->link->ib;
+	int cpu = READ_ONCE(kqp->steer_cpu);
+	struct qp_state s;
+	void *hdr;
+
+	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+			  &xroce_nl_family, NLM_F_MULTI, XROCE_CMD_QP_GET);
+	if (!hdr)
+		return -EMSGSIZE;
+	qp_state(&kqp->qp, &s);
+	if (nla_put_string(skb, XROCE_A_QP_DEV_NAME, dev_name(&ib->dev)) ||
+	    nla_put_u32(skb, XROCE_A_QP_DEV_INDEX, ib->index) ||
+	    put_path(skb, &s.av) || put_qp_state(skb, &s) ||
+	    (cpu >= 0 && nla_put_u32(skb, XROCE_A_QP_STEER_CPU, cpu))) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+/*
+ * The cursor is a QPN, so a dump goes on where it stopped whatever was created
+ * or destroyed meanwhile. A QP found lives until the RCU read side ends.
+ */
+int xroce_nl_qp_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct nlattr *name = genl_info_dump(cb)->attrs[XROCE_A_QP_DEV_NAME];
+	struct net *net = sock_net(skb->sk);
+	struct xroce_link *link = NULL;
+	u32 qpn = cb->args[0];
+	struct xroce_kqp *kqp;
+	int err = 0;
+
+	if (name) {
+		link = link_by_name(net, nla_data(name));
+		if (!link) {
+			NL_SET_ERR_MSG_ATTR(cb->extack, name,
+					    "no such xroce link in this network namespace");
+			return -ENODEV;
+		}
+	}
+	rcu_read_lock();
+	for (; (kqp = xroce_table_next_qp(&qpn)); qpn++) {
+		if (link ? kqp->link != link : !net_eq(kqp->link->net, net))
+			continue;
+		err = put_qp(skb, kqp, cb);
+		if (err)
+			break;
+	}
+	rcu_read_unlock();
+	if (link)
+		xroce_link_put(link);
+	cb->args[0] = qpn;
+	return err && !skb->len ? err : skb->len;
+}
+
+/* Beyond what ib_core tells of each CQ and MR, in its own netlink messages. */
+static int fill_cq(struct sk_buff *skb, struct ib_cq *ib)
+{
+	struct xroce_kcq *kcq = to_kcq(ib);
+	const struct xroce_cq *cq = &kcq->cq;
+	struct nlattr *table;
+	u32 prod, cons;
+
+	prod = READ_ONCE(cq->prod);
+	cons = READ_ONCE(cq->ring->cons);
+	table = nla_nest_start(skb, RDMA_NLDEV_ATTR_DRIVER);
+	if (!table)
+		return -EMSGSIZE;
+	if (rdma_nl_put_driver_u32(skb, "fill", min(prod - cons, cq->mask + 1)) ||
+	    rdma_nl_put_driver_u32(skb, "armed", READ_ONCE(cq->ring->arm)) ||
+	    rdma_nl_put_driver_u32(skb, "overrun", READ_ONCE(cq->overrun))) {
+		nla_nest_cancel(skb, table);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(skb, table);
+	return 0;
+}
+
+static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
+{
+	const struct xroce_mr *mr = &container_of(ib, struct xroce_kmr, ib)->mr;
+	struct nlattr *table;
+
+	table = nla_nest_start(skb, RDMA_NLDEV_ATTR_DRIVER);
+	if (!table)
+		return -EMSGSIZE;
+	if (rdma_nl_put_driver_u64_hex(skb, "iova", mr->iova) ||
+	    rdma_nl_put_driver_u32_hex(skb, "access", mr->access) ||
+	    rdma_nl_put_driver_u32(skb, "page_size", 1u << mr->page_shift) ||
+	    rdma_nl_put_driver_u32(skb, "valid", READ_ONCE(mr->valid))) {
+		nla_nest_cancel(skb, table);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(skb, table);
+	return 0;
+}
+
+const struct ib_device_ops xroce_res_ops = {
+	.fill_res_cq_entry = fill_cq,
+	.fill_res_mr_entry = fill_mr,
+};
+
+static struct genl_family xroce_nl_family __ro_after_init = {
+	.name = XROCE_FAMILY_NAME,
+	.version = XROCE_FAMILY_VERSION,
+	.netnsok = true,
+	.parallel_ops = true,
+	.module = THIS_MODULE,
+	.split_ops = xroce_nl_ops,
+	.n_split_ops = ARRAY_SIZE(xroce_nl_ops),
+};
+
+/**
+ * xroce_nl_init() - register the family, after all that it reaches is there
+ */
+int __init xroce_nl_init(void)
+{
+	return genl_register_family(&xroce_nl_family);
+}
+
+/**
+ * xroce_nl_exit() - no request is under way nor will come
+ */
+void xroce_nl_exit(void)
+{
+	genl_unregister_family(&xroce_nl_family);
+}
+
+MODULE_ALIAS_GENL_FAMILY(XROCE_FAMILY_NAME);
