@@ -251,8 +251,8 @@ struct xroce_rd {
 
 /**
  * struct xroce_resp - responder; guarded by the QP's lock
- * @rd: the last READs and atomics, a ring of @max_rd entries; @rd_tail counts
- *	those ever accepted
+ * @rd: the last READs and atomics, a ring of @max_rd entries; the next one goes
+ *	to @rd_tail, where the oldest is
  * @rd_active: how many are XROCE_RD_ACTIVE; they are answered in PSN order
  * @ack_psn: PSN to acknowledge when XROCE_RESP_ACK is set
  * @nak: syndrome to send instead of an ACK, 0 when none; goes once to @nak_psn
@@ -406,6 +406,7 @@ void xroce_qp_flush(struct xroce_qp *qp);
 
 /* tx.c */
 void xroce_qp_run(struct xroce_qp *qp);
+bool xroce_qp_pending(const struct xroce_qp *qp);
 void xroce_qp_timer(struct xroce_qp *qp);
 /* tx.c: build, under the QP's lock. */
 struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
@@ -418,6 +419,7 @@ bool xroce_req_pull(struct xroce_qp *qp);
 struct xroce_frame *xroce_req_next(struct xroce_qp *qp);
 void xroce_req_rewind(struct xroce_qp *qp, u32 psn);
 void xroce_req_advance(struct xroce_qp *qp, u32 psn);
+void xroce_req_arm(struct xroce_qp *qp);
 void xroce_req_complete(struct xroce_qp *qp, u8 status);
 void xroce_req_fail(struct xroce_qp *qp, u8 status);
 
@@ -428,6 +430,7 @@ void xroce_comp_expired(struct xroce_qp *qp);
 /* resp.c: responder. Under the QP's lock. */
 void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
 struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
+void xroce_resp_stop(struct xroce_qp *qp);
 void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_frame *f);
 
 /* rx.c */

@@ -40,6 +40,7 @@ int xroce_rq_take(struct xroce_rq *rq, struct xroce_rwqe *wqe)
 		goto out;
 	slot = rq->ring->slot + (rq->cons & rq->mask) * rq->stride;
 	memcpy(&hdr, slot, sizeof(hdr));
+	barrier();	/* the compiler shall not look at the slot again */
 	wqe->wr_id = hdr.wr_id;
 	wqe->num_sge = min(hdr.num_sge, rq->max_sge);
 	memcpy(wqe->sge, slot + sizeof(hdr), wqe->num_sge * sizeof(wqe->sge[0]));

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The completer: what ACKs, NAKs and responses say about the requests sent, and
+ * the ACK timer. Under the QP's lock.
+ */
+#include "core.h"
+
+/* RNR timer codes in units of 10 us, IBTA table 45. */
+static const u32 xroce_rnr_10us[32] = {
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256,
+	384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
+	24576, 32768, 49152,
+};
+
+/*
+ * Something at @psn was lost: send again from there. Once for each loss: what
+ * was in flight behind it goes on telling the same story.
+ */
+static void xroce_comp_lost(struct xroce_qp *qp, u32 psn)
+{
+	struct xroce_req *req = &qp->req;
+
+	if (xroce_psn_diff(psn, qp->hot.next) >= 0)
+		return;		/* about to be sent again anyway */
+	if (req->recovering && req->nak_psn == psn)
+		return;
+	req->recovering = true;
+	req->nak_psn = psn;
+	xroce_cc_loss(qp, false);
+	xroce_req_rewind(qp, psn);
+}
+
+/* The first PSN before @psn whose response is still owed, or @psn. */
+static u32 xroce_comp_owed(const struct xroce_qp *qp, u32 psn)
+{
+	const struct xroce_req *req = &qp->req;
+	const struct xroce_send_wqe *wqe;
+	const struct xroce_swq *e;
+	u32 i, first;
+
+	for (i = req->head; i != req->tail; i++) {
+		e = &req->swq[i & (req->depth - 1)];
+		if (!e->started || xroce_psn_diff(e->psn, psn) >= 0)
+			break;
+		wqe = (void *)(req->wqe + (i & (req->depth - 1)) * req->stride);
+		if (wqe->opcode < XROCE_WR_RDMA_READ ||
+		    wqe->opcode > XROCE_WR_ATOMIC_FETCH_AND_ADD)
+			continue;
+		first = e->psn;
+		if (i == req->head)	/* may be answered in part */
+			first = qp->hot.una;
+		if (xroce_psn_diff(first, psn) < 0)
+			return first;
+	}
+	return psn;
+}
+
+/*
+ * A response for @psn acknowledges all before it, but for responses that it
+ * shows to be lost: the implied NAK (IBTA 9.7.5.1.1, C9-146).
+ *
+ * Return: whether hot.una stands at @psn and the connection lives.
+ */
+static bool xroce_comp_upto(struct xroce_qp *qp, u32 psn)
+{
+	u32 owed = xroce_comp_owed(qp, psn);
+
+	xroce_req_advance(qp, owed);
+	if (qp->hot.state != XROCE_QPS_RTS && qp->hot.state != XROCE_QPS_SQD)
+		return false;
+	if (owed == psn)
+		return true;
+	xroce_env_count(qp->dev, XROCE_CNT_IMPLIED_NAK, 1);
+	xroce_comp_lost(qp, owed);
+	return false;
+}
+
+/* The peer was not ready: wait, and send again from @psn (IBTA 9.7.5.2.8). */
+static void xroce_comp_rnr(struct xroce_qp *qp, u32 psn, u8 code)
+{
+	struct xroce_req *req = &qp->req;
+
+	xroce_env_count(qp->dev, XROCE_CNT_RNR_RCVD, 1);
+	if (req->rnr_until)
+		return;
+	if (req->rnr_retry != 7) {
+		if (!req->rnr_retries) {
+			xroce_env_count(qp->dev, XROCE_CNT_RNR_EXC, 1);
+			xroce_req_fail(qp, XROCE_WC_RNR_RETRY_EXC_ERR);
+			return;
+		}
+		req->rnr_retries--;
+	}
+	xroce_req_rewind(qp, psn);
+	req->deadline = 0;
+	req->rnr_until = xroce_env_now() + xroce_rnr_10us[code] * 10000ull;
+	xroce_env_timer(qp, req->rnr_until);
+}
+
+static u8 xroce_comp_nak_status(u8 syndrome)
+{
+	switch (syndrome) {
+	case XROCE_NAK_INV_REQ:
+	case XROCE_NAK_INV_RD:
+		return XROCE_WC_REM_INV_REQ_ERR;
+	case XROCE_NAK_REM_ACCESS:
+		return XROCE_WC_REM_ACCESS_ERR;
+	case XROCE_NAK_REM_OP:
+		return XROCE_WC_REM_OP_ERR;
+	}
+	return XROCE_WC_BAD_RESP_ERR;
+}
+
+static void xroce_comp_ack(struct xroce_qp *qp, const struct xroce_pkt *pkt)
+{
+	u32 psn = pkt->psn;
+
+	switch (pkt->syndrome & XROCE_AETH_TYPE) {
+	case XROCE_AETH_ACK:
+		xroce_comp_upto(qp, xroce_psn_add(psn, 1));
+		return;
+	case XROCE_AETH_RNR:
+		if (xroce_comp_upto(qp, psn))
+			xroce_comp_rnr(qp, psn,
+				       pkt->syndrome & XROCE_AETH_VALUE);
+		return;
+	case XROCE_AETH_NAK:
+		if (!xroce_comp_upto(qp, psn))
+			return;
+		if (pkt->syndrome == XROCE_NAK_PSN) {
+			xroce_env_count(qp->dev, XROCE_CNT_NAK_SEQ_RCVD, 1);
+			xroce_comp_lost(qp, psn);
+			return;
+		}
+		xroce_env_count(qp->dev, XROCE_CNT_NAK_RCVD, 1);
+		xroce_req_fail(qp, xroce_comp_nak_status(pkt->syndrome));
+		return;
+	}
+	xroce_env_count(qp->dev, XROCE_CNT_DROP_GHOST, 1);
+}
+
+/* Put a READ response's payload, or an atomic's old value, in its place. */
+static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+	struct xroce_req *req = &qp->req;
+	u32 i = req->head & (req->depth - 1);
+	const struct xroce_send_wqe *wqe = (void *)(req->wqe + i * req->stride);
+	const struct xroce_swq *e = &req->swq[i];
+	bool atomic = pkt->info & XROCE_OP_ATOMIC_ACK;
+	struct xroce_io io = {};
+	u32 off, len;
+
+	if (req->head == req->tail || !e->started ||
+	    wqe->opcode < XROCE_WR_RDMA_READ ||
+	    wqe->opcode > XROCE_WR_ATOMIC_FETCH_AND_ADD ||
+	    atomic != (wqe->opcode != XROCE_WR_RDMA_READ)) {
+		xroce_env_count(qp->dev, XROCE_CNT_DROP_GHOST, 1);
+		return;
+	}
+	off = ((pkt->psn - e->psn) & XROCE_PSN_MASK) << qp->hot.mtu_shift;
+	len = min(e->len - off, xroce_mtu(qp));
+	if (atomic) {
+		io.buf = (const u8 *)&pkt->swap_add;
+	} else if (pkt->payload_len != len) {
+		xroce_req_fail(qp, XROCE_WC_BAD_RESP_ERR);
+		return;
+	} else {
+		io.rx = rx;
+		io.off = pkt->hdr_len;
+	}
+	if (!xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, off,
+			    len, &io)) {
+		xroce_req_fail(qp, XROCE_WC_LOC_PROT_ERR);
+		return;
+	}
+	xroce_req_advance(qp, xroce_psn_add(pkt->psn, 1));
+}
+
+/**
+ * xroce_comp_rx() - a response has arrived, its ICRC and addresses are right
+ */
+void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+
+	switch (xroce_req_ack(&qp->hot, pkt->psn)) {
+	case XROCE_ACK_OLD:
+		return;
+	case XROCE_ACK_GHOST:
+		xroce_env_count(qp->dev, XROCE_CNT_DROP_GHOST, 1);
+		return;
+	case XROCE_ACK_NEW:
+		break;
+	}
+	if (pkt->info & XROCE_OP_ACK)
+		xroce_comp_ack(qp, pkt);
+	else if (xroce_comp_upto(qp, pkt->psn))
+		xroce_comp_data(qp, rx);
+}
+
+/**
+ * xroce_comp_expired() - nothing was heard for a whole ACK timeout
+ */
+void xroce_comp_expired(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+
+	req->deadline = 0;
+	if (qp->hot.next == qp->hot.una)
+		return;
+	xroce_env_count(qp->dev, XROCE_CNT_TIMEOUT, 1);
+	if (!req->retries) {
+		xroce_env_count(qp->dev, XROCE_CNT_RETRY_EXC, 1);
+		xroce_req_fail(qp, XROCE_WC_RETRY_EXC_ERR);
+		return;
+	}
+	req->retries--;
+	req->recovering = false;
+	xroce_cc_loss(qp, true);
+	xroce_req_rewind(qp, qp->hot.una);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A QP's states: what a transition sets and clears, the way into ERR and the
+ * flush there. Transitions come from one process at a time (the owner's mutex)
+ * and take the QP's lock for the change itself.
+ */
+#include "core.h"
+
+/**
+ * xroce_qp_init() - the part of a new QP that does not depend on its rings
+ *
+ * The owner has zeroed it and set what is fixed at creation: dev, pd, scq, rcq,
+ * rq, srq, hot.qpn, hot.transport, and of req the ring, sizes and copies.
+ */
+void xroce_qp_init(struct xroce_qp *qp)
+{
+	spin_lock_init(&qp->lock);
+	qp->hot.state = XROCE_QPS_RESET;
+	WRITE_ONCE(qp->req.ring->wake, 1);
+}
+
+static void xroce_ring_reset(struct xroce_ring *ring)
+{
+	WRITE_ONCE(ring->prod, 0);
+	WRITE_ONCE(ring->cons, 0);
+	WRITE_ONCE(ring->wake, 0);
+}
+
+/* Back to how it was created; work requests vanish without completion. */
+static void xroce_qp_reset(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+	struct xroce_resp *resp = &qp->resp;
+	unsigned long flags;
+
+	xroce_resp_stop(qp);
+	req->head = 0;
+	req->cur = 0;
+	req->tail = 0;
+	req->rd_head = 0;
+	req->rd_tail = 0;
+	req->deadline = 0;
+	req->rnr_until = 0;
+	req->recovering = false;
+	req->since_ackreq = 0;
+	resp->fatal = false;
+	resp->wqe_held = false;
+	qp->established = false;
+	qp->hot.msn = 0;
+	qp->hot.msg = 0;
+	qp->hot.resp_flags = 0;
+	xroce_ring_reset(req->ring);
+	WRITE_ONCE(req->ring->wake, 1);
+	if (!qp->srq) {
+		spin_lock_irqsave(&qp->rq->lock, flags);
+		qp->rq->cons = 0;
+		xroce_ring_reset(qp->rq->ring);
+		spin_unlock_irqrestore(&qp->rq->lock, flags);
+	}
+}
+
+static void xroce_qp_flush_recv(struct xroce_qp *qp)
+{
+	struct xroce_rwqe *wqe = qp->resp.wqe;
+	struct xroce_cqe cqe = {
+		.wr_id = wqe->wr_id,
+		.qpn = qp->hot.qpn,
+		.status = XROCE_WC_WR_FLUSH_ERR,
+		.opcode = XROCE_WC_RECV,
+	};
+
+	qp->resp.wqe_held = false;
+	xroce_cq_post(qp->rcq, &cqe, false);
+}
+
+/**
+ * xroce_qp_flush() - complete all work requests with WR_FLUSH_ERR, in order
+ *
+ * Under the QP's lock, in ERR. A user who posts as fast as it flushes does not
+ * hold it up: the rest is left to a deferred run.
+ */
+void xroce_qp_flush(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+	u32 left;
+
+	for (left = 2 * req->depth; left; left--) {
+		if (req->head == req->tail && !xroce_req_pull(qp))
+			break;
+		xroce_req_complete(qp, XROCE_WC_WR_FLUSH_ERR);
+	}
+	if (!left)
+		xroce_env_defer(qp);
+	if (qp->resp.wqe_held)
+		xroce_qp_flush_recv(qp);
+	if (qp->srq)
+		return;
+	for (left = qp->rq->mask + 1; left; left--) {
+		WRITE_ONCE(qp->rq->ring->wake, 1);
+		/* Pairs with the user's barrier between prod and wake. */
+		smp_mb();
+		if (!xroce_rq_take(qp->rq, qp->resp.wqe))
+			break;
+		xroce_qp_flush_recv(qp);
+	}
+	if (!left)
+		xroce_env_defer(qp);
+}
+
+/**
+ * xroce_qp_error() - to ERR, with everything flushed (IBTA 10.3.1.6)
+ *
+ * Under the QP's lock.
+ */
+void xroce_qp_error(struct xroce_qp *qp)
+{
+	if (qp->hot.state == XROCE_QPS_ERR)
+		return;
+	qp->hot.state = XROCE_QPS_ERR;
+	qp->req.deadline = 0;
+	qp->req.rnr_until = 0;
+	xroce_resp_stop(qp);
+	xroce_qp_flush(qp);
+	if (qp->srq)
+		xroce_env_qp_event(qp, XROCE_EVENT_LAST_WQE);
+}
+
+static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr,
+			   u32 mask)
+{
+	struct xroce_req *req = &qp->req;
+	struct xroce_resp *resp = &qp->resp;
+
+	if (mask & XROCE_ATTR_ACCESS)
+		qp->access = attr->access;
+	if (mask & XROCE_ATTR_PKEY)
+		qp->pkey = attr->pkey;
+	if (mask & XROCE_ATTR_AV) {
+		qp->av = attr->av;
+		/* Pairs with the acquire before the comparison in xroce_rx(). */
+		smp_store_release(&qp->gen, qp->gen + 1);
+	}
+	if (mask & XROCE_ATTR_PATH_MTU)
+		qp->hot.mtu_shift = __builtin_ctz(attr->path_mtu);
+	if (mask & XROCE_ATTR_TIMEOUT)
+		req->timeout = attr->timeout ? 4096ull << attr->timeout : 0;
+	if (mask & XROCE_ATTR_RETRY_CNT)
+		req->retry_cnt = req->retries = attr->retry_cnt;
+	if (mask & XROCE_ATTR_RNR_RETRY)
+		req->rnr_retry = req->rnr_retries = attr->rnr_retry;
+	if (mask & XROCE_ATTR_MAX_RD_ATOMIC)
+		req->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & XROCE_ATTR_MIN_RNR_TIMER)
+		resp->min_rnr = attr->min_rnr_timer;
+	if (mask & XROCE_ATTR_DEST_QPN)
+		qp->hot.dest_qpn = attr->dest_qpn;
+	if (mask & XROCE_ATTR_RQ_PSN)
+		qp->hot.epsn = attr->rq_psn;
+	if (mask & XROCE_ATTR_SQ_PSN) {
+		qp->hot.una = attr->sq_psn;
+		qp->hot.next = attr->sq_psn;
+		qp->hot.max = attr->sq_psn;
+		xroce_cc_init(qp);
+	}
+	if (mask & XROCE_ATTR_MAX_DEST_RD_ATOMIC) {
+		struct xroce_rd *old = resp->rd;
+
+		xroce_resp_stop(qp);
+		resp->rd = attr->rd;
+		resp->max_rd = attr->max_dest_rd_atomic;
+		attr->rd = old;
+	}
+}
+
+/**
+ * xroce_qp_modify() - set attributes, then the state
+ * @attr: checked by the caller: ranges, and that the transition is legal
+ * @mask: &enum xroce_attr_mask
+ *
+ * Process context, BH on, one caller at a time for a QP.
+ */
+void xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
+{
+	local_bh_disable();
+	spin_lock(&qp->lock);
+	xroce_qp_attrs(qp, attr, mask);
+	if (mask & XROCE_ATTR_STATE) {
+		if (attr->state == XROCE_QPS_ERR) {
+			xroce_qp_error(qp);
+		} else {
+			qp->hot.state = attr->state;
+			if (attr->state == XROCE_QPS_RESET)
+				xroce_qp_reset(qp);
+		}
+	}
+	spin_unlock(&qp->lock);
+	xroce_qp_run(qp);
+	local_bh_enable();
+}
+
+/**
+ * xroce_qp_kill() - nothing is heard or sent from now on, no timer set
+ *
+ * Process context, BH on. Runs and timers under way find @dead under the lock;
+ * the owner waits for them before it frees.
+ */
+void xroce_qp_kill(struct xroce_qp *qp)
+{
+	local_bh_disable();
+	spin_lock(&qp->lock);
+	qp->dead = true;
+	qp->hot.state = XROCE_QPS_RESET;
+	xroce_resp_stop(qp);
+	spin_unlock(&qp->lock);
+	local_bh_enable();
+}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The requester: work requests from the ring into request packets, back to a
+ * PSN when something was lost, and out as completions. Under the QP's lock.
+ *
+ * The position is hot.next alone: which work request and which byte follow from
+ * it, so going back is assigning a PSN.
+ */
+#include "core.h"
+
+/*
+ * A long READ is asked for in pieces that begin at multiples of this many
+ * packets, so that the window governs responses too. A piece that is asked for
+ * again ends where it ended the first time: the responder knows it as one READ.
+ */
+#define XROCE_READ_PIECE	16
+
+static struct xroce_swq *xroce_req_swq(struct xroce_req *req, u32 i)
+{
+	return &req->swq[i & (req->depth - 1)];
+}
+
+static struct xroce_send_wqe *xroce_req_wqe(struct xroce_req *req, u32 i)
+{
+	return (void *)(req->wqe + (i & (req->depth - 1)) * req->stride);
+}
+
+static bool xroce_wqe_is_read(const struct xroce_send_wqe *wqe)
+{
+	return wqe->opcode >= XROCE_WR_RDMA_READ &&
+	       wqe->opcode <= XROCE_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static bool xroce_wqe_is_atomic(const struct xroce_send_wqe *wqe)
+{
+	return wqe->opcode == XROCE_WR_ATOMIC_CMP_AND_SWP ||
+	       wqe->opcode == XROCE_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/*
+ * Checks on the copy alone. A bad one becomes a completion with an error at its
+ * turn (IBTA 10.7.3.1, 11.6.2): posting cannot report what the user wrote.
+ */
+static u8 xroce_wqe_check(const struct xroce_req *req,
+			  const struct xroce_send_wqe *wqe, u32 *len)
+{
+	u64 sum = 0;
+	u32 i;
+
+	if (wqe->opcode > XROCE_WR_ATOMIC_FETCH_AND_ADD &&
+	    wqe->opcode != XROCE_WR_SEND_WITH_INV)
+		return XROCE_WC_LOC_QP_OP_ERR;
+	if (wqe->flags & ~(XROCE_WR_FENCE | XROCE_WR_SIGNALED |
+			   XROCE_WR_SOLICITED | XROCE_WR_INLINE))
+		return XROCE_WC_LOC_QP_OP_ERR;
+	if (wqe->flags & XROCE_WR_INLINE) {
+		if (wqe->inline_len > req->max_inline || xroce_wqe_is_read(wqe))
+			return XROCE_WC_LOC_QP_OP_ERR;
+		*len = wqe->inline_len;
+		return 0;
+	}
+	if (wqe->num_sge > req->max_sge)
+		return XROCE_WC_LOC_QP_OP_ERR;
+	for (i = 0; i < wqe->num_sge; i++)
+		sum += wqe->sge[i].length;
+	if (sum > XROCE_MAX_MSG)
+		return XROCE_WC_LOC_LEN_ERR;
+	*len = sum;
+	if (!xroce_wqe_is_read(wqe))
+		return 0;
+	if (!req->max_rd_atomic)
+		return XROCE_WC_LOC_QP_OP_ERR;
+	if (xroce_wqe_is_atomic(wqe) && sum != sizeof(u64))
+		return XROCE_WC_LOC_LEN_ERR;
+	return 0;
+}
+
+/* Copy one work request from the ring's slot; nothing is read there twice. */
+static void xroce_req_copy(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+	struct xroce_send_wqe *wqe = xroce_req_wqe(req, req->tail);
+	struct xroce_swq *e = xroce_req_swq(req, req->tail);
+	const u8 *slot;
+	u32 n;
+
+	slot = req->ring->slot + (req->tail & (req->depth - 1)) * req->stride;
+	memcpy(wqe, slot, sizeof(*wqe));
+	barrier();	/* the compiler shall not look at the slot again */
+	if (wqe->flags & XROCE_WR_INLINE)
+		n = min(wqe->inline_len, req->max_inline);
+	else
+		n = min_t(u32, wqe->num_sge, req->max_sge) *
+		    sizeof(struct xroce_sge);
+	memcpy(wqe->inline_data, slot + sizeof(*wqe), n);
+	barrier();
+	e->started = false;
+	e->len = 0;
+	e->status = xroce_wqe_check(req, wqe, &e->len);
+	if (e->status)
+		xroce_env_count(qp->dev, XROCE_CNT_BAD_WQE, 1);
+	req->tail++;
+}
+
+/**
+ * xroce_req_pull() - copy what has been posted, as far as there is room
+ *
+ * Return: false when the ring is empty; a doorbell is then asked for.
+ */
+bool xroce_req_pull(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+	struct xroce_ring *ring = req->ring;
+	u32 tail = req->tail;
+
+	if (smp_load_acquire(&ring->prod) == tail) {
+		WRITE_ONCE(ring->wake, 1);
+		/* Pairs with the user's barrier between prod and wake. */
+		smp_mb();
+		if (smp_load_acquire(&ring->prod) == tail)
+			return false;
+	}
+	WRITE_ONCE(ring->wake, 0);
+	while (req->tail - req->head < req->depth &&
+	       smp_load_acquire(&ring->prod) != req->tail)
+		xroce_req_copy(qp);
+	return req->tail != tail;
+}
+
+static u8 xroce_wc_opcode(u8 wr)
+{
+	switch (wr) {
+	case XROCE_WR_RDMA_WRITE:
+	case XROCE_WR_RDMA_WRITE_WITH_IMM:
+		return XROCE_WC_RDMA_WRITE;
+	case XROCE_WR_RDMA_READ:
+		return XROCE_WC_RDMA_READ;
+	case XROCE_WR_ATOMIC_CMP_AND_SWP:
+		return XROCE_WC_COMP_SWAP;
+	case XROCE_WR_ATOMIC_FETCH_AND_ADD:
+		return XROCE_WC_FETCH_ADD;
+	}
+	return XROCE_WC_SEND;
+}
+
+/**
+ * xroce_req_complete() - end the oldest work request
+ * @status: &enum xroce_wc_status; an error completes it even when unsignalled
+ */
+void xroce_req_complete(struct xroce_qp *qp, u8 status)
+{
+	struct xroce_req *req = &qp->req;
+	const struct xroce_send_wqe *wqe = xroce_req_wqe(req, req->head);
+	struct xroce_cqe cqe = {
+		.wr_id = wqe->wr_id,
+		.qpn = qp->hot.qpn,
+		.status = status,
+		.opcode = xroce_wc_opcode(wqe->opcode),
+		.byte_len = xroce_req_swq(req, req->head)->len,
+	};
+
+	req->head++;
+	if ((s32)(req->cur - req->head) < 0)
+		req->cur = req->head;
+	if (status || req->sig_all || (wqe->flags & XROCE_WR_SIGNALED))
+		xroce_cq_post(qp->scq, &cqe, false);
+	WRITE_ONCE(req->ring->cons, req->head);
+}
+
+/**
+ * xroce_req_fail() - the oldest work request fails, and the QP with it
+ */
+void xroce_req_fail(struct xroce_qp *qp, u8 status)
+{
+	if (qp->req.head != qp->req.tail)
+		xroce_req_complete(qp, status);
+	xroce_qp_error(qp);
+}
+
+/* Complete what is acknowledged; an entry that cannot be sent fails in turn. */
+static void xroce_req_done(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+	struct xroce_swq *e;
+	u32 acked;
+
+	while (req->head != req->tail) {
+		e = xroce_req_swq(req, req->head);
+		if (e->status) {
+			xroce_req_fail(qp, e->status);
+			return;
+		}
+		if (!e->started)
+			return;
+		acked = (qp->hot.una - e->psn) & XROCE_PSN_MASK;
+		if (acked < e->npsn)
+			return;
+		xroce_req_complete(qp, XROCE_WC_SUCCESS);
+	}
+}
+
+/* Let @cur be the work request that hot.next stands in, or the one after. */
+static void xroce_req_seek(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+	const struct xroce_swq *e;
+
+	for (req->cur = req->head; req->cur != req->tail; req->cur++) {
+		e = xroce_req_swq(req, req->cur);
+		if (!e->started ||
+		    ((qp->hot.next - e->psn) & XROCE_PSN_MASK) < e->npsn)
+			return;
+	}
+}
+
+/**
+ * xroce_req_rewind() - go back to @psn and send again from there
+ */
+void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
+{
+	struct xroce_req *req = &qp->req;
+
+	if (xroce_psn_diff(psn, qp->hot.una) < 0)
+		psn = qp->hot.una;
+	if (xroce_psn_diff(psn, qp->hot.next) >= 0)
+		return;
+	qp->hot.next = psn;
+	req->since_ackreq = 0;
+	while (req->rd_tail != req->rd_head &&
+	       xroce_psn_diff(req->rd_end[(req->rd_tail - 1) %
+					  XROCE_MAX_RD_ATOMIC], psn) > 0)
+		req->rd_tail--;
+	xroce_req_seek(qp);
+}
+
+/**
+ * xroce_req_advance() - everything before @psn has been acknowledged
+ *
+ * This is progress: retries begin anew, the window may grow, the timer too.
+ */
+void xroce_req_advance(struct xroce_qp *qp, u32 psn)
+{
+	struct xroce_hot *hot = &qp->hot;
+	struct xroce_req *req = &qp->req;
+	s32 n = xroce_psn_diff(psn, hot->una);
+
+	if (n <= 0)
+		return;
+	xroce_cc_ack(qp, xroce_psn_diff(hot->max, hot->una), n);
+	hot->una = psn;
+	if (req->recovering && xroce_psn_diff(psn, req->nak_psn) > 0)
+		req->recovering = false;
+	req->retries = req->retry_cnt;
+	req->rnr_retries = req->rnr_retry;
+	while (req->rd_head != req->rd_tail &&
+	       xroce_psn_diff(req->rd_end[req->rd_head % XROCE_MAX_RD_ATOMIC],
+			      psn) <= 0)
+		req->rd_head++;
+	if (xroce_psn_diff(hot->next, psn) < 0) {
+		/* What was to be sent again has arrived after all. */
+		hot->next = psn;
+		req->since_ackreq = 0;
+		xroce_req_seek(qp);
+	}
+	req->deadline = 0;
+	if (hot->next != hot->una)
+		xroce_req_arm(qp);
+	xroce_req_done(qp);
+}
+
+/**
+ * xroce_req_arm() - start the ACK timer unless it runs
+ */
+void xroce_req_arm(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+
+	if (req->deadline || !req->timeout)
+		return;
+	req->deadline = xroce_env_now() + req->timeout;
+	xroce_env_timer(qp, req->deadline);
+}
+
+/* May a packet go now: window, and a READ or atomic within its limit. */
+static bool xroce_req_open(const struct xroce_qp *qp)
+{
+	return (u32)xroce_psn_diff(qp->hot.next, qp->hot.una) < qp->req.cwnd;
+}
+
+/*
+ * Will another packet surely follow at once? If not, this one asks for an ACK.
+ * A wrong yes is mended by xroce_req_next(): it then sends one packet again.
+ */
+static bool xroce_req_more(const struct xroce_qp *qp)
+{
+	const struct xroce_req *req = &qp->req;
+
+	if (!xroce_req_open(qp))
+		return false;
+	return req->cur != req->tail ||
+	       READ_ONCE(req->ring->prod) != req->tail;
+}
+
+/* Account for a packet built for the PSNs [next, next + n). */
+static void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e,
+			   u32 n)
+{
+	struct xroce_hot *hot = &qp->hot;
+	struct xroce_req *req = &qp->req;
+
+	if (xroce_psn_diff(hot->next, hot->max) < 0)
+		xroce_env_count(qp->dev, XROCE_CNT_RETRANS, 1);
+	hot->next = xroce_psn_add(hot->next, n);
+	if (xroce_psn_diff(hot->next, hot->max) > 0)
+		hot->max = hot->next;
+	if (((hot->next - e->psn) & XROCE_PSN_MASK) >= e->npsn)
+		req->cur++;
+	xroce_req_arm(qp);
+}
+
+static struct xroce_frame *xroce_req_read(struct xroce_qp *qp,
+					  const struct xroce_send_wqe *wqe,
+					  struct xroce_swq *e)
+{
+	u32 done = (qp->hot.next - e->psn) & XROCE_PSN_MASK;
+	u32 n = XROCE_READ_PIECE - done % XROCE_READ_PIECE;
+	u32 off = done << qp->hot.mtu_shift;
+	struct xroce_req *req = &qp->req;
+	u32 psn = qp->hot.next;
+	struct xroce_frame *f;
+
+	if (req->rd_tail - req->rd_head >= req->max_rd_atomic)
+		return NULL;
+	if (xroce_wqe_is_atomic(wqe)) {
+		struct xroce_atomiceth eth = {
+			.va = cpu_to_be64(wqe->rdma.remote_addr),
+			.rkey = cpu_to_be32(wqe->rdma.rkey),
+			.swap_add = cpu_to_be64(wqe->rdma.swap_add),
+			.compare = cpu_to_be64(wqe->rdma.compare),
+		};
+		u8 op = wqe->opcode == XROCE_WR_ATOMIC_CMP_AND_SWP ?
+			XROCE_CMP_SWAP : XROCE_FETCH_ADD;
+
+		n = 1;
+		f = xroce_frame_new(qp, op, psn, 0, &eth, sizeof(eth), 0);
+	} else {
+		struct xroce_reth eth = {
+			.va = cpu_to_be64(wqe->rdma.remote_addr + off),
+			.rkey = cpu_to_be32(wqe->rdma.rkey),
+		};
+
+		n = min(n, e->npsn - done);
+		eth.len = cpu_to_be32(min(e->len - off,
+					  n << qp->hot.mtu_shift));
+		f = xroce_frame_new(qp, XROCE_READ_REQ, psn, 0, &eth,
+				    sizeof(eth), 0);
+	}
+	if (!f)
+		return NULL;
+	f->ackreq = true;
+	req->since_ackreq = 0;
+	req->rd_end[req->rd_tail++ % XROCE_MAX_RD_ATOMIC] =
+		xroce_psn_add(psn, n);
+	xroce_req_sent(qp, e, n);
+	return f;
+}
+
+/* The opcode of a SEND or WRITE packet, by work request and place. */
+static u8 xroce_req_opcode(u8 wr, bool first, bool last)
+{
+	bool write = wr <= XROCE_WR_RDMA_WRITE_WITH_IMM;
+	bool imm = wr == XROCE_WR_RDMA_WRITE_WITH_IMM ||
+		   wr == XROCE_WR_SEND_WITH_IMM;
+
+	if (!last) {
+		if (first)
+			return write ? XROCE_WRITE_FIRST : XROCE_SEND_FIRST;
+		return write ? XROCE_WRITE_MIDDLE : XROCE_SEND_MIDDLE;
+	}
+	if (wr == XROCE_WR_SEND_WITH_INV)
+		return first ? XROCE_SEND_ONLY_INV : XROCE_SEND_LAST_INV;
+	if (first)
+		return (write ? XROCE_WRITE_ONLY : XROCE_SEND_ONLY) + imm;
+	return (write ? XROCE_WRITE_LAST : XROCE_SEND_LAST) + imm;
+}
+
+static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
+					  const struct xroce_send_wqe *wqe,
+					  struct xroce_swq *e)
+{
+	u32 done = (qp->hot.next - e->psn) & XROCE_PSN_MASK;
+	u32 off = done << qp->hot.mtu_shift;
+	u32 len = min(e->len - off, xroce_mtu(qp));
+	bool last = done + 1 == e->npsn;
+	struct xroce_req *req = &qp->req;
+	struct xroce_io io = {};
+	struct xroce_frame *f;
+	u8 ext[sizeof(struct xroce_reth) + sizeof(struct xroce_word)];
+	u32 ext_len = 0, info;
+	u8 op;
+
+	op = xroce_req_opcode(wqe->opcode, !done, last);
+	info = xroce_op_info(op);
+	if (info & XROCE_OP_RETH) {
+		struct xroce_reth eth = {
+			.va = cpu_to_be64(wqe->rdma.remote_addr),
+			.rkey = cpu_to_be32(wqe->rdma.rkey),
+			.len = cpu_to_be32(e->len),
+		};
+
+		memcpy(ext, &eth, sizeof(eth));
+		ext_len += sizeof(eth);
+	}
+	if (info & (XROCE_OP_IMM | XROCE_OP_INV)) {
+		struct xroce_word word = {
+			.v = info & XROCE_OP_IMM ? wqe->imm :
+			     cpu_to_be32(wqe->inv_rkey),
+		};
+
+		memcpy(ext + ext_len, &word, sizeof(word));
+		ext_len += sizeof(word);
+	}
+	/* A solicited event is for what consumes a receive (IBTA 9.2.3). */
+	f = xroce_frame_new(qp, op, qp->hot.next,
+			    last && (wqe->flags & XROCE_WR_SOLICITED) ?
+			    XROCE_BTH_SE : 0, ext, ext_len, len);
+	if (!f)
+		return NULL;
+	io.frame = f;
+	io.off = f->payload;
+	if (wqe->flags & XROCE_WR_INLINE) {
+		xroce_frame_write(f, f->payload, wqe->inline_data + off, len);
+	} else if (!xroce_sge_copy(qp, wqe->sge, wqe->num_sge, 0, off, len,
+				   &io)) {
+		xroce_env_frame_free(f);
+		e->status = XROCE_WC_LOC_PROT_ERR;
+		return NULL;
+	}
+	xroce_req_sent(qp, e, 1);
+	f->ackreq = !xroce_req_more(qp) ||
+		    (last && (req->sig_all || (wqe->flags & XROCE_WR_SIGNALED))) ||
+		    ++req->since_ackreq >= max(req->cwnd / 4, 1u);
+	if (f->ackreq)
+		req->since_ackreq = 0;
+	return f;
+}
+
+/* The work request to go on with, NULL when nothing can be sent now. */
+static struct xroce_swq *xroce_req_current(struct xroce_qp *qp)
+{
+	struct xroce_hot *hot = &qp->hot;
+	struct xroce_req *req = &qp->req;
+	const struct xroce_send_wqe *wqe;
+	struct xroce_swq *e;
+
+	if (req->cur == req->tail && !xroce_req_pull(qp))
+		return NULL;
+	e = xroce_req_swq(req, req->cur);
+	if (e->status)
+		return NULL;
+	if (!e->started) {
+		wqe = xroce_req_wqe(req, req->cur);
+		if ((wqe->flags & XROCE_WR_FENCE) && req->rd_head != req->rd_tail)
+			return NULL;
+		e->psn = hot->next;
+		e->npsn = max(DIV_ROUND_UP(e->len, xroce_mtu(qp)), 1u);
+		e->started = true;
+	}
+	return e;
+}
+
+/* The next request packet in turn, NULL when none may go now. */
+static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
+{
+	const struct xroce_send_wqe *wqe;
+	struct xroce_swq *e;
+
+	if (!xroce_req_open(qp))
+		return NULL;
+	e = xroce_req_current(qp);
+	if (!e)
+		return NULL;
+	wqe = xroce_req_wqe(&qp->req, qp->req.cur);
+	return xroce_wqe_is_read(wqe) ? xroce_req_read(qp, wqe, e) :
+					xroce_req_send(qp, wqe, e);
+}
+
+/**
+ * xroce_req_next() - build the next request packet
+ *
+ * Return: a frame, or NULL when there is nothing to send or it may not go yet.
+ */
+struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
+{
+	struct xroce_hot *hot = &qp->hot;
+	struct xroce_req *req = &qp->req;
+	struct xroce_frame *f;
+
+	while (hot->state == XROCE_QPS_RTS && !req->rnr_until) {
+		f = xroce_req_build(qp);
+		if (f || qp->nomem)
+			return f;
+		/* Stopping: one that cannot be sent may be the oldest already. */
+		xroce_req_done(qp);
+		if (!req->since_ackreq || hot->next == hot->una)
+			break;
+		/*
+		 * The last packet did not ask for an ACK, because more was to
+		 * follow at once. It goes again and asks.
+		 */
+		xroce_req_rewind(qp, xroce_psn_add(hot->next, XROCE_PSN_MASK));
+		req->since_ackreq = U32_MAX - 1;
+	}
+	return NULL;
+}

@@ -1,0 +1,632 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The responder: requests are executed in PSN order, each once; answers leave in
+ * PSN order. Under the QP's lock.
+ *
+ * What is owed to the peer is state, not a queue: active READs, one NAK, one
+ * coalesced ACK. An answer that the device did not take is owed again.
+ */
+#include "core.h"
+
+static struct xroce_rd *xroce_rd_slot(struct xroce_resp *resp, u32 i)
+{
+	return &resp->rd[i % resp->max_rd];
+}
+
+/**
+ * xroce_resp_stop() - forget what is owed to the peer
+ */
+void xroce_resp_stop(struct xroce_qp *qp)
+{
+	struct xroce_resp *resp = &qp->resp;
+	u32 i;
+
+	for (i = 0; i < resp->max_rd; i++)
+		resp->rd[i].state = XROCE_RD_FREE;
+	resp->rd_tail = 0;
+	resp->rd_active = 0;
+	resp->nak = 0;
+	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
+}
+
+/* Owe a NAK for the expected PSN; one at a time, the first stands. */
+static void xroce_resp_nak(struct xroce_qp *qp, u8 syndrome)
+{
+	if (qp->resp.nak)
+		return;
+	qp->resp.nak = syndrome;
+	qp->resp.nak_psn = qp->hot.epsn;
+}
+
+/* The connection is over once the NAK has left (IBTA 9.9.3.1). */
+static void xroce_resp_fatal(struct xroce_qp *qp, u8 syndrome,
+			     enum xroce_event event)
+{
+	qp->resp.nak = syndrome;
+	qp->resp.nak_psn = qp->hot.epsn;
+	qp->resp.fatal = true;
+	xroce_env_qp_event(qp, event);
+}
+
+static void xroce_resp_invalid(struct xroce_qp *qp)
+{
+	xroce_resp_fatal(qp, XROCE_NAK_INV_REQ, XROCE_EVENT_QP_REQ_ERR);
+}
+
+static void xroce_resp_no_access(struct xroce_qp *qp)
+{
+	xroce_resp_fatal(qp, XROCE_NAK_REM_ACCESS, XROCE_EVENT_QP_ACCESS_ERR);
+}
+
+/* Complete the receive work request that is held. */
+static void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe,
+				bool solicited)
+{
+	cqe->wr_id = qp->resp.wqe->wr_id;
+	cqe->qpn = qp->hot.qpn;
+	cqe->src_qp = qp->hot.dest_qpn;
+	if (!cqe->opcode)
+		cqe->opcode = XROCE_WC_RECV;
+	qp->resp.wqe_held = false;
+	xroce_cq_post(qp->rcq, cqe, solicited);
+}
+
+/* The receive work request itself is at fault: it says so, and so does a NAK. */
+static void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome)
+{
+	struct xroce_cqe cqe = { .status = status };
+
+	xroce_resp_complete(qp, &cqe, true);
+	qp->resp.nak = syndrome;
+	qp->resp.nak_psn = qp->hot.epsn;
+	qp->resp.fatal = true;
+}
+
+/*
+ * Make sure that a receive work request is at hand for this message.
+ *
+ * Return: false when the message cannot go on; a NAK is then owed.
+ */
+static bool xroce_resp_recv(struct xroce_qp *qp)
+{
+	struct xroce_resp *resp = &qp->resp;
+	int ret;
+
+	if (resp->wqe_held)
+		return true;
+	ret = xroce_rq_take(qp->rq, resp->wqe);
+	if (!ret) {
+		/* Silent from here on until this PSN comes again. */
+		qp->hot.resp_flags |= XROCE_RESP_RNR;
+		xroce_resp_nak(qp, XROCE_AETH_RNR | resp->min_rnr);
+		return false;
+	}
+	resp->wqe_held = true;
+	if (ret < 0) {
+		xroce_resp_recv_error(qp, XROCE_WC_LOC_QP_OP_ERR,
+				      XROCE_NAK_REM_OP);
+		return false;
+	}
+	return true;
+}
+
+static bool xroce_resp_invalidate(struct xroce_qp *qp, u32 rkey)
+{
+	struct xroce_mr *mr = xroce_env_mr(qp->dev, rkey);
+
+	if (!mr || !mr->remote_inv || mr->key != rkey || mr->pd != qp->pd ||
+	    !READ_ONCE(mr->valid))
+		return false;
+	xroce_mr_revoke(mr);
+	return true;
+}
+
+static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+	struct xroce_resp *resp = &qp->resp;
+	struct xroce_io io = { .rx = rx, .off = pkt->hdr_len };
+	struct xroce_cqe cqe = {};
+
+	if (pkt->info & XROCE_OP_FIRST)
+		resp->offset = 0;
+	if (!xroce_resp_recv(qp))
+		return false;
+	if (pkt->payload_len > resp->wqe->len - resp->offset) {
+		xroce_resp_recv_error(qp, XROCE_WC_LOC_LEN_ERR,
+				      XROCE_NAK_INV_REQ);
+		return false;
+	}
+	if (!xroce_sge_copy(qp, resp->wqe->sge, resp->wqe->num_sge,
+			    XROCE_LOCAL_WRITE, resp->offset, pkt->payload_len,
+			    &io)) {
+		xroce_resp_recv_error(qp, XROCE_WC_LOC_PROT_ERR,
+				      XROCE_NAK_REM_OP);
+		return false;
+	}
+	resp->offset += pkt->payload_len;
+	if (!(pkt->info & XROCE_OP_LAST))
+		return true;
+	if (pkt->info & XROCE_OP_INV) {
+		if (!xroce_resp_invalidate(qp, pkt->rkey)) {
+			xroce_resp_no_access(qp);
+			return false;
+		}
+		cqe.flags = XROCE_WC_WITH_INV;
+		cqe.inv_rkey = pkt->rkey;
+	} else if (pkt->info & XROCE_OP_IMM) {
+		cqe.flags = XROCE_WC_WITH_IMM;
+		cqe.imm = pkt->imm;
+	}
+	cqe.byte_len = resp->offset;
+	xroce_env_count(qp->dev, XROCE_CNT_RX_SEND, 1);
+	xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
+	return true;
+}
+
+/* Does the key of a RETH cover all of what it asks for. */
+static bool xroce_resp_may(struct xroce_qp *qp, u32 access,
+			   const struct xroce_pkt *pkt)
+{
+	struct xroce_mr *mr;
+
+	if (!pkt->dma_len)
+		return true;
+	mr = xroce_mr_get(qp->dev, qp->pd, pkt->rkey, access, pkt->va,
+			  pkt->dma_len);
+	if (mr)
+		xroce_mr_put(mr);
+	return mr;
+}
+
+static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+	struct xroce_resp *resp = &qp->resp;
+	struct xroce_io io = { .rx = rx, .off = pkt->hdr_len };
+	bool last = pkt->info & XROCE_OP_LAST;
+
+	if (pkt->info & XROCE_OP_FIRST) {
+		if (pkt->dma_len > XROCE_MAX_MSG) {
+			xroce_resp_invalid(qp);
+			return false;
+		}
+		resp->va = pkt->va;
+		resp->rkey = pkt->rkey;
+		resp->left = pkt->dma_len;
+		resp->offset = 0;
+	}
+	/* The message ends exactly where its RETH said (C9-70 and after). */
+	if (last ? pkt->payload_len != resp->left :
+		   pkt->payload_len >= resp->left) {
+		xroce_resp_invalid(qp);
+		return false;
+	}
+	if (!(qp->access & XROCE_REMOTE_WRITE) ||
+	    ((pkt->info & XROCE_OP_FIRST) &&
+	     !xroce_resp_may(qp, XROCE_REMOTE_WRITE, pkt))) {
+		xroce_resp_no_access(qp);
+		return false;
+	}
+	if ((pkt->info & XROCE_OP_IMM) && !xroce_resp_recv(qp))
+		return false;
+	if (!xroce_mr_copy(qp, resp->rkey, XROCE_REMOTE_WRITE,
+			   resp->va + resp->offset, pkt->payload_len, &io)) {
+		xroce_resp_no_access(qp);
+		return false;
+	}
+	resp->offset += pkt->payload_len;
+	resp->left -= pkt->payload_len;
+	if (pkt->info & XROCE_OP_FIRST)
+		xroce_env_count(qp->dev, XROCE_CNT_RX_WRITE, 1);
+	if (pkt->info & XROCE_OP_IMM) {
+		struct xroce_cqe cqe = {
+			.opcode = XROCE_WC_RECV_RDMA_WITH_IMM,
+			.flags = XROCE_WC_WITH_IMM,
+			.imm = pkt->imm,
+			.byte_len = resp->offset,
+		};
+
+		xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
+	}
+	return true;
+}
+
+/*
+ * A place for a READ or atomic to be answered and remembered in. The peer may
+ * have max_dest_rd_atomic outstanding; one more while the oldest is still to be
+ * answered is an invalid request (IBTA 9.7.4.1.4).
+ */
+static struct xroce_rd *xroce_resp_accept(struct xroce_qp *qp,
+					  const struct xroce_pkt *pkt)
+{
+	struct xroce_resp *resp = &qp->resp;
+	struct xroce_rd *rd;
+
+	rd = resp->max_rd ? xroce_rd_slot(resp, resp->rd_tail) : NULL;
+	if (!rd || rd->state == XROCE_RD_ACTIVE) {
+		xroce_resp_invalid(qp);
+		return NULL;
+	}
+	rd->psn = pkt->psn;
+	rd->start = pkt->psn;
+	rd->next = pkt->psn;
+	rd->va = pkt->va;
+	rd->rkey = pkt->rkey;
+	rd->msn = xroce_psn_add(qp->hot.msn, 1);
+	return rd;
+}
+
+static void xroce_resp_accepted(struct xroce_resp *resp, struct xroce_rd *rd)
+{
+	rd->stop = xroce_psn_add(rd->psn, rd->npsn);
+	rd->state = XROCE_RD_ACTIVE;
+	resp->rd_active++;
+	resp->rd_tail = (resp->rd_tail + 1) % resp->max_rd;
+}
+
+/* Return: PSNs that it takes, 0 when it is refused. */
+static u32 xroce_resp_read(struct xroce_qp *qp, const struct xroce_pkt *pkt)
+{
+	struct xroce_rd *rd;
+
+	if (pkt->dma_len > XROCE_MAX_MSG) {
+		xroce_resp_invalid(qp);
+		return 0;
+	}
+	if (!(qp->access & XROCE_REMOTE_READ) ||
+	    !xroce_resp_may(qp, XROCE_REMOTE_READ, pkt)) {
+		xroce_resp_no_access(qp);
+		return 0;
+	}
+	rd = xroce_resp_accept(qp, pkt);
+	if (!rd)
+		return 0;
+	rd->atomic = false;
+	rd->len = pkt->dma_len;
+	rd->npsn = max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u);
+	xroce_resp_accepted(&qp->resp, rd);
+	xroce_env_count(qp->dev, XROCE_CNT_RX_READ, 1);
+	return rd->npsn;
+}
+
+static u64 xroce_atomic(u64 *p, const struct xroce_pkt *pkt)
+{
+	bool swap = (pkt->opcode & XROCE_OP_MASK) == XROCE_CMP_SWAP;
+	u64 old = READ_ONCE(*p), seen, new;
+
+	for (;;) {
+		if (swap)
+			new = old == pkt->compare ? pkt->swap_add : old;
+		else
+			new = old + pkt->swap_add;
+		/* The CPU's own atomic: the user's program may share the word. */
+		seen = cmpxchg(p, old, new);
+		if (seen == old)
+			return old;
+		old = seen;
+	}
+}
+
+static u32 xroce_resp_atomic(struct xroce_qp *qp, const struct xroce_pkt *pkt)
+{
+	struct xroce_mr *mr;
+	struct xroce_rd *rd;
+	u32 len = sizeof(u64);
+
+	if (pkt->va & 7) {
+		xroce_resp_invalid(qp);
+		return 0;
+	}
+	mr = qp->access & XROCE_REMOTE_ATOMIC ?
+	     xroce_mr_get(qp->dev, qp->pd, pkt->rkey, XROCE_REMOTE_ATOMIC,
+			  pkt->va, len) : NULL;
+	if (!mr) {
+		xroce_resp_no_access(qp);
+		return 0;
+	}
+	rd = xroce_resp_accept(qp, pkt);
+	if (rd) {
+		u8 *p = xroce_mr_span(mr, pkt->va, &len);
+
+		/* An address aligned for the peer need not be so here. */
+		if ((unsigned long)p & 7 || len != sizeof(u64)) {
+			xroce_mr_put(mr);
+			xroce_resp_invalid(qp);
+			return 0;
+		}
+		rd->atomic = true;
+		rd->npsn = 1;
+		rd->len = len;
+		rd->value = xroce_atomic((u64 *)p, pkt);
+		xroce_resp_accepted(&qp->resp, rd);
+		xroce_env_count(qp->dev, XROCE_CNT_RX_ATOMIC, 1);
+	}
+	xroce_mr_put(mr);
+	return rd ? 1 : 0;
+}
+
+/* The READ or atomic that @psn belongs to, among those remembered. */
+static struct xroce_rd *xroce_resp_find(struct xroce_resp *resp, u32 psn)
+{
+	struct xroce_rd *rd;
+	u32 i;
+
+	for (i = 0; i < resp->max_rd; i++) {
+		rd = &resp->rd[i];
+		if (rd->state != XROCE_RD_FREE &&
+		    ((psn - rd->psn) & XROCE_PSN_MASK) < rd->npsn)
+			return rd;
+	}
+	return NULL;
+}
+
+/*
+ * A request seen before (IBTA 9.7.5.1.3 and 9.7.4.2, C9-105 to C9-110): SEND and
+ * WRITE are acknowledged again, READs are read again from the PSN asked, atomics
+ * are answered with the value remembered. Nothing is executed.
+ */
+static void xroce_resp_duplicate(struct xroce_qp *qp,
+				 const struct xroce_pkt *pkt)
+{
+	struct xroce_resp *resp = &qp->resp;
+	struct xroce_rd *rd;
+	u32 n, off;
+
+	xroce_env_count(qp->dev, XROCE_CNT_DUPLICATE, 1);
+	if (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)) {
+		qp->hot.resp_flags |= XROCE_RESP_ACK;
+		return;
+	}
+	rd = xroce_resp_find(resp, pkt->psn);
+	if (!rd || rd->atomic != !!(pkt->info & XROCE_OP_ATOMIC) ||
+	    rd->rkey != pkt->rkey)
+		goto drop;
+	n = (pkt->psn - rd->psn) & XROCE_PSN_MASK;
+	off = n << qp->hot.mtu_shift;
+	if (rd->va + off != pkt->va)
+		goto drop;
+	if (rd->atomic) {
+		rd->stop = xroce_psn_add(rd->psn, 1);
+	} else {
+		if (pkt->dma_len > rd->len - off)
+			goto drop;
+		n = max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u);
+		rd->stop = xroce_psn_add(pkt->psn, n);
+		/* Only a whole rest may end inside a packet. */
+		if (pkt->dma_len != rd->len - off &&
+		    pkt->dma_len & (xroce_mtu(qp) - 1))
+			goto drop;
+	}
+	rd->start = pkt->psn;
+	rd->next = pkt->psn;
+	if (rd->state != XROCE_RD_ACTIVE) {
+		rd->state = XROCE_RD_ACTIVE;
+		resp->rd_active++;
+	}
+	return;
+drop:
+	xroce_env_count(qp->dev, XROCE_CNT_DROP_REPLAY, 1);
+}
+
+/**
+ * xroce_resp_rx() - a request has arrived, its ICRC and addresses are right
+ */
+void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+	struct xroce_hot *hot = &qp->hot;
+	u32 npsn = 1;
+
+	if (qp->resp.fatal) {
+		xroce_env_count(qp->dev, XROCE_CNT_DROP_STATE, 1);
+		return;
+	}
+	switch (xroce_resp_seq(hot, pkt->psn)) {
+	case XROCE_SEQ_DUP:
+		xroce_resp_duplicate(qp, pkt);
+		return;
+	case XROCE_SEQ_GAP:
+		xroce_env_count(qp->dev, XROCE_CNT_OUT_OF_SEQ, 1);
+		/* One NAK for a gap, and none behind an RNR NAK. */
+		if (!(hot->resp_flags & (XROCE_RESP_GAP | XROCE_RESP_RNR))) {
+			hot->resp_flags |= XROCE_RESP_GAP;
+			xroce_resp_nak(qp, XROCE_NAK_PSN);
+		}
+		return;
+	case XROCE_SEQ_NEXT:
+		break;
+	}
+	if (!xroce_resp_order(hot, pkt->info) ||
+	    ((pkt->info & XROCE_OP_PAYLOAD) &&
+	     !xroce_len_ok(pkt->info, pkt->payload_len, xroce_mtu(qp)))) {
+		xroce_resp_invalid(qp);
+		return;
+	}
+	if (pkt->info & XROCE_OP_SEND)
+		npsn = xroce_resp_send(qp, rx);
+	else if (pkt->info & XROCE_OP_WRITE)
+		npsn = xroce_resp_write(qp, rx);
+	else if (pkt->info & XROCE_OP_READ)
+		npsn = xroce_resp_read(qp, pkt);
+	else
+		npsn = xroce_resp_atomic(qp, pkt);
+	if (!npsn)
+		return;
+	xroce_resp_advance(hot, pkt->info, npsn);
+	if (pkt->ackreq && (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)))
+		hot->resp_flags |= XROCE_RESP_ACK;
+}
+
+static __be32 xroce_resp_smsn(u8 syndrome, u32 msn)
+{
+	return cpu_to_be32((u32)syndrome << 24 | msn);
+}
+
+static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp,
+					       struct xroce_rd *rd)
+{
+	u8 syndrome = XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT;
+	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, rd->msn) };
+	struct xroce_io io = {};
+	bool first = rd->next == rd->start;
+	bool last = xroce_psn_add(rd->next, 1) == rd->stop;
+	struct xroce_frame *f;
+	u32 off, len;
+	u8 op;
+
+	if (rd->atomic) {
+		struct {
+			struct xroce_aeth aeth;
+			struct xroce_atomicacketh ack;
+		} __packed ext = { aeth, { cpu_to_be64(rd->value) } };
+
+		return xroce_frame_new(qp, XROCE_ATOMIC_ACK, rd->psn, 0, &ext,
+				       sizeof(ext), 0);
+	}
+	off = ((rd->next - rd->psn) & XROCE_PSN_MASK) << qp->hot.mtu_shift;
+	len = min(rd->len - off, xroce_mtu(qp));
+	if (last)
+		op = first ? XROCE_READ_RESP_ONLY : XROCE_READ_RESP_LAST;
+	else
+		op = first ? XROCE_READ_RESP_FIRST : XROCE_READ_RESP_MIDDLE;
+	f = xroce_frame_new(qp, op, rd->next, 0, &aeth,
+			    first || last ? sizeof(aeth) : 0, len);
+	if (!f)
+		return NULL;
+	io.frame = f;
+	io.off = f->payload;
+	if (!xroce_mr_copy(qp, rd->rkey, XROCE_REMOTE_READ, rd->va + off, len,
+			   &io)) {
+		/* The key was good when the READ came, and is no more. */
+		xroce_env_frame_free(f);
+		len = rd->next;
+		xroce_resp_stop(qp);
+		xroce_resp_no_access(qp);
+		qp->resp.nak_psn = len;
+		return NULL;
+	}
+	return f;
+}
+
+/* The oldest READ or atomic to be answered, by PSN. */
+static struct xroce_rd *xroce_resp_oldest(struct xroce_resp *resp)
+{
+	struct xroce_rd *rd;
+	u32 i;
+
+	for (i = 0; i < resp->max_rd; i++) {
+		rd = xroce_rd_slot(resp, resp->rd_tail + i);
+		if (rd->state == XROCE_RD_ACTIVE)
+			return rd;
+	}
+	return NULL;
+}
+
+static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp,
+						u8 syndrome, u32 psn)
+{
+	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, qp->hot.msn) };
+	struct xroce_frame *f;
+
+	f = xroce_frame_new(qp, XROCE_ACK, psn, 0, &aeth, sizeof(aeth), 0);
+	if (f) {
+		f->kind = XROCE_FRAME_ACK;
+		f->syndrome = syndrome;
+	}
+	return f;
+}
+
+static enum xroce_counter xroce_resp_nak_counter(u8 syndrome)
+{
+	if ((syndrome & XROCE_AETH_TYPE) == XROCE_AETH_RNR)
+		return XROCE_CNT_RNR_SENT;
+	return syndrome == XROCE_NAK_PSN ? XROCE_CNT_NAK_SEQ_SENT :
+					   XROCE_CNT_NAK_SENT;
+}
+
+/**
+ * xroce_resp_next() - build the next answer that is owed
+ *
+ * Return: a frame, or NULL when nothing is owed or no frame is to be had.
+ */
+struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
+{
+	struct xroce_resp *resp = &qp->resp;
+	struct xroce_frame *f;
+	struct xroce_rd *rd;
+
+	if (resp->rd_active) {
+		rd = xroce_resp_oldest(resp);
+		f = xroce_resp_rd_frame(qp, rd);
+		if (f) {
+			f->kind = XROCE_FRAME_RD_RESP;
+			f->slot = rd - resp->rd;
+			rd->next = xroce_psn_add(rd->next, 1);
+			if (rd->next == rd->stop) {
+				rd->state = XROCE_RD_DONE;
+				resp->rd_active--;
+			}
+			return f;
+		}
+		if (qp->nomem)
+			return NULL;
+	}
+	if (resp->nak) {
+		f = xroce_resp_ack_frame(qp, resp->nak, resp->nak_psn);
+		if (!f)
+			return NULL;
+		xroce_env_count(qp->dev, xroce_resp_nak_counter(resp->nak), 1);
+		resp->nak = 0;
+		/* It acknowledges what was executed before. */
+		qp->hot.resp_flags &= ~XROCE_RESP_ACK;
+		if (resp->fatal)
+			xroce_qp_error(qp);
+		return f;
+	}
+	if (qp->hot.resp_flags & XROCE_RESP_ACK) {
+		f = xroce_resp_ack_frame(qp, XROCE_AETH_ACK |
+					 XROCE_AETH_NO_CREDIT,
+					 xroce_psn_add(qp->hot.epsn,
+						       XROCE_PSN_MASK));
+		if (!f)
+			return NULL;
+		xroce_env_count(qp->dev, XROCE_CNT_ACKS_SENT, 1);
+		qp->hot.resp_flags &= ~XROCE_RESP_ACK;
+		return f;
+	}
+	return NULL;
+}
+
+/**
+ * xroce_resp_untaken() - the device did not take an answer: it is owed again
+ */
+void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_frame *f)
+{
+	struct xroce_resp *resp = &qp->resp;
+	struct xroce_rd *rd;
+
+	if (qp->hot.state == XROCE_QPS_ERR && !resp->fatal)
+		return;
+	if (f->kind == XROCE_FRAME_ACK) {
+		if (f->syndrome == (XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT)) {
+			qp->hot.resp_flags |= XROCE_RESP_ACK;
+		} else if (!resp->nak) {
+			resp->nak = f->syndrome;
+			resp->nak_psn = f->psn;
+		}
+		return;
+	}
+	if (f->slot >= resp->max_rd)
+		return;		/* connected anew meanwhile */
+	rd = &resp->rd[f->slot];
+	if (rd->state == XROCE_RD_FREE ||
+	    ((f->psn - rd->start) & XROCE_PSN_MASK) >=
+	    ((rd->next - rd->start) & XROCE_PSN_MASK))
+		return;		/* replaced, or gone back further meanwhile */
+	rd->next = f->psn;
+	if (rd->state == XROCE_RD_DONE) {
+		rd->state = XROCE_RD_ACTIVE;
+		resp->rd_active++;
+	}
+}

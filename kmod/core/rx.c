@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The way in: from a received packet to the QP it is for. Nothing changes and
+ * no lock is taken before addresses and ICRC have been found right.
+ */
+#include "core.h"
+
+static const u8 xroce_parse_drop[] = {
+	[XROCE_PARSE_SHORT]	= XROCE_CNT_DROP_SHORT,
+	[XROCE_PARSE_OPCODE]	= XROCE_CNT_DROP_OPCODE,
+	[XROCE_PARSE_TVER]	= XROCE_CNT_DROP_TVER,
+	[XROCE_PARSE_LENGTH]	= XROCE_CNT_DROP_LENGTH,
+};
+
+/* May a QP in this state hear this packet (IBTA 10.3.1). */
+static bool xroce_rx_state(const struct xroce_qp *qp, u32 info)
+{
+	switch (qp->hot.state) {
+	case XROCE_QPS_RTR:
+		return info & XROCE_OP_REQUEST;
+	case XROCE_QPS_RTS:
+	case XROCE_QPS_SQD:
+	case XROCE_QPS_SQE:
+		return true;
+	}
+	return false;
+}
+
+/* What is checked under the lock; a counter's index when it fails, else 0. */
+static u32 xroce_rx_admit(struct xroce_qp *qp, const struct xroce_rx *rx,
+			  u32 gen)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+
+	if (qp->dead || !xroce_rx_state(qp, pkt->info))
+		return XROCE_CNT_DROP_STATE;
+	/* Other addresses by now than those the packet was compared with? */
+	if (qp->gen != gen)
+		return XROCE_CNT_DROP_ADDR;
+	if (XROCE_TRANSPORT(pkt->opcode) != qp->hot.transport)
+		return XROCE_CNT_DROP_TRANSPORT;
+	/* Same base, and not both limited members (IBTA 10.9.3). */
+	if ((pkt->pkey ^ qp->pkey) & 0x7fff || !((pkt->pkey | qp->pkey) & 0x8000))
+		return XROCE_CNT_DROP_PKEY;
+	return 0;
+}
+
+/**
+ * xroce_rx() - take in one packet
+ * @rx: all but @rx->pkt filled in
+ *
+ * BH off. The packet stays the caller's.
+ */
+void xroce_rx(struct xroce_rx *rx)
+{
+	const u8 *bth = rx->l3 + (rx->l3[0] >> 4 == 4 ? 20 : 40) + 8;
+	struct xroce_pkt *pkt = &rx->pkt;
+	struct xroce_qp *qp;
+	u32 drop, gen;
+
+	drop = xroce_parse(pkt, bth, bth + min_t(u32, rx->len, XROCE_MAX_HDR),
+			   rx->len);
+	if (drop) {
+		xroce_env_count(rx->dev, xroce_parse_drop[drop], 1);
+		return;
+	}
+	drop = XROCE_CNT_DROP_NO_QP;
+	qp = xroce_env_qp(rx->dev, pkt->qpn);
+	if (!qp)
+		goto drop;
+	drop = XROCE_CNT_DROP_DEVICE;
+	if (qp->dev != rx->dev)
+		goto drop;
+	drop = XROCE_CNT_DROP_ADDR;
+	gen = smp_load_acquire(&qp->gen);
+	if (!xroce_av_match(&qp->av, rx->l3))
+		goto drop;
+	drop = XROCE_CNT_DROP_ICRC;
+	if (!xroce_rx_icrc_ok(rx))
+		goto drop;
+
+	spin_lock(&qp->lock);
+	drop = xroce_rx_admit(qp, rx, gen);
+	if (drop) {
+		spin_unlock(&qp->lock);
+		goto drop;
+	}
+	xroce_env_count(rx->dev, XROCE_CNT_RX_PKTS, 1);
+	xroce_env_count(rx->dev, XROCE_CNT_RX_BYTES, rx->len);
+	if (qp->hot.state == XROCE_QPS_RTR && !qp->established) {
+		qp->established = true;
+		xroce_env_qp_event(qp, XROCE_EVENT_COMM_EST);
+	}
+	if (pkt->info & XROCE_OP_REQUEST)
+		xroce_resp_rx(qp, rx);
+	else if (pkt->info & XROCE_OP_RESPONSE)
+		xroce_comp_rx(qp, rx);
+	if (xroce_qp_pending(qp))
+		xroce_env_defer(qp);
+	spin_unlock(&qp->lock);
+	return;
+drop:
+	xroce_env_count(rx->dev, drop, 1);
+}

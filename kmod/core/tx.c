@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The sender of a QP: frames are staged under its lock and sent without it, by
+ * one context at a time; whoever comes meanwhile leaves the work to it, since
+ * it does not stop before a look under the lock finds nothing to send.
+ */
+#include "core.h"
+
+/* Frames after which a run leaves the rest to a deferred one. */
+#define XROCE_RUN_BUDGET	256
+
+static u32 xroce_stage(struct xroce_qp *qp)
+{
+	struct xroce_frame *f;
+	u32 n = 0;
+
+	while (n < XROCE_BATCH) {
+		f = xroce_resp_next(qp);
+		if (!f && !qp->nomem)
+			f = xroce_req_next(qp);
+		if (!f)
+			break;
+		qp->stage[n++] = f;
+	}
+	return n;
+}
+
+/* The device had no room: as if it had not been built. */
+static void xroce_untaken(struct xroce_qp *qp, struct xroce_frame *f)
+{
+	if (f->kind == XROCE_FRAME_REQ)
+		xroce_req_rewind(qp, f->psn);
+	else
+		xroce_resp_untaken(qp, f);
+	xroce_env_frame_free(f);
+}
+
+/**
+ * xroce_qp_run() - send what there is to send
+ *
+ * BH off, QP's lock not held. Goes on in a deferred run when the budget is used
+ * up, the device is full or memory is short.
+ */
+void xroce_qp_run(struct xroce_qp *qp)
+{
+	u32 budget = XROCE_RUN_BUDGET;
+	u32 i, n, taken;
+
+	spin_lock(&qp->lock);
+	if (qp->sending) {
+		spin_unlock(&qp->lock);
+		return;
+	}
+	qp->sending = true;
+	if (qp->hot.state == XROCE_QPS_ERR)
+		xroce_qp_flush(qp);
+	for (;;) {
+		qp->nomem = false;
+		n = qp->dead ? 0 : xroce_stage(qp);
+		if (!n)
+			break;
+		spin_unlock(&qp->lock);
+		for (i = 0; i < n; i++)
+			xroce_frame_seal(qp->stage[i]);
+		taken = xroce_env_xmit(qp, qp->stage, n);
+		spin_lock(&qp->lock);
+		for (i = n; i-- > taken; )
+			xroce_untaken(qp, qp->stage[i]);
+		budget -= min(budget, n);
+		if (taken < n || !budget) {
+			xroce_env_count(qp->dev, XROCE_CNT_TX_UNTAKEN,
+					n - taken);
+			xroce_env_defer(qp);
+			break;
+		}
+	}
+	if (qp->nomem)
+		xroce_env_defer(qp);
+	qp->sending = false;
+	spin_unlock(&qp->lock);
+}
+
+/**
+ * xroce_qp_pending() - is there reason to call xroce_qp_run()
+ *
+ * Under the QP's lock. It may say yes too often.
+ */
+bool xroce_qp_pending(const struct xroce_qp *qp)
+{
+	const struct xroce_req *req = &qp->req;
+
+	if (qp->resp.rd_active || qp->resp.nak ||
+	    (qp->hot.resp_flags & XROCE_RESP_ACK))
+		return true;
+	return qp->hot.state == XROCE_QPS_RTS && !req->rnr_until &&
+	       (req->cur != req->tail ||
+		READ_ONCE(req->ring->prod) != req->tail);
+}
+
+/**
+ * xroce_qp_timer() - the time asked for by xroce_env_timer() has come
+ */
+void xroce_qp_timer(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+	u64 now = xroce_env_now();
+
+	spin_lock(&qp->lock);
+	if (qp->dead) {
+		spin_unlock(&qp->lock);
+		return;
+	}
+	if (req->rnr_until && now >= req->rnr_until)
+		req->rnr_until = 0;
+	else if (req->rnr_until)
+		xroce_env_timer(qp, req->rnr_until);
+	if (req->deadline && now >= req->deadline)
+		xroce_comp_expired(qp);
+	else if (req->deadline)
+		xroce_env_timer(qp, req->deadline);
+	spin_unlock(&qp->lock);
+	xroce_qp_run(qp);
+}
