@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * ibv_post_send(), ibv_post_recv() and the doorbell. Work requests are written
+ * to free slots under the queue's lock and handed over once for a whole list.
+ * The doorbell rings without the lock: the kernel may send in our context.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <ccan/array_size.h>
+
+#include "xroce.h"
+
+enum {
+	WR_RC		= 1 << 0,	/* RC has it */
+	WR_RDMA		= 1 << 1,
+	WR_ATOMIC	= 1 << 2,
+	WR_INLINE	= 1 << 3,	/* payload goes out, so may be inline */
+};
+
+static const uint8_t wr_kind[] = {
+	[IBV_WR_RDMA_WRITE]		= WR_RC | WR_INLINE | WR_RDMA,
+	[IBV_WR_RDMA_WRITE_WITH_IMM]	= WR_RC | WR_INLINE | WR_RDMA,
+	[IBV_WR_SEND]			= WR_RC | WR_INLINE,
+	[IBV_WR_SEND_WITH_IMM]		= WR_RC | WR_INLINE,
+	[IBV_WR_RDMA_READ]		= WR_RC | WR_RDMA,
+	[IBV_WR_ATOMIC_CMP_AND_SWP]	= WR_RC | WR_ATOMIC,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD]	= WR_RC | WR_ATOMIC,
+	[IBV_WR_SEND_WITH_INV]		= WR_RC | WR_INLINE,
+	[IBV_WR_ATOMIC_WRITE]		= 0,
+};
+
+#define SEND_FLAGS	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | \
+			 IBV_SEND_SOLICITED | IBV_SEND_INLINE)
+
+static_assert((int)IBV_SEND_INLINE == (int)XROCE_WR_INLINE &&
+	      (int)IBV_SEND_FENCE == (int)XROCE_WR_FENCE, "flags differ");
+
+/*
+ * A post of nothing, which tells the kernel to look at the ring. Should it fail,
+ * the device or the QP is gone for good.
+ */
+static int ring_doorbell(struct ibv_qp *qp, uint32_t command, uint32_t wqe_size)
+{
+	struct ib_uverbs_post_send_resp resp;
+	struct ibv_post_send cmd = {
+		.hdr.command = command,
+		.hdr.in_words = sizeof(cmd) / 4,
+		.hdr.out_words = sizeof(resp) / 4,
+		.response = (uintptr_t)&resp,
+		.qp_handle = qp->handle,
+		.wqe_size = wqe_size,
+	};
+
+	static_assert(sizeof(struct ibv_post_send) ==
+		      sizeof(struct ibv_post_recv), "doorbells differ");
+	if (write(qp->context->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd))
+		return errno;
+	return 0;
+}
+
+int xroce_ring_sq(struct ibv_qp *qp)
+{
+	return ring_doorbell(qp, IB_USER_VERBS_CMD_POST_SEND,
+			     sizeof(struct ib_uverbs_send_wr));
+}
+
+static int xroce_ring_rq(struct ibv_qp *qp)
+{
+	return ring_doorbell(qp, IB_USER_VERBS_CMD_POST_RECV,
+			     sizeof(struct ib_uverbs_recv_wr));
+}
+
+bool xroce_wr_may_inline(enum ibv_wr_opcode opcode)
+{
+	return wr_kind[opcode] & WR_INLINE;
+}
+
+static int put_inline(struct xroce_send_wqe *wqe, const struct ibv_send_wr *wr,
+		      uint32_t max)
+{
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ibv_sge *sge = &wr->sg_list[i];
+
+		if (sge->length > max - len)
+			return EINVAL;
+		memcpy(wqe->inline_data + len, (void *)(uintptr_t)sge->addr,
+		       sge->length);
+		len += sge->length;
+	}
+	wqe->inline_len = len;
+	return 0;
+}
+
+static int put_send(const struct xroce_wq *sq, struct xroce_send_wqe *wqe,
+		    const struct ibv_send_wr *wr)
+{
+	uint8_t kind;
+
+	if ((unsigned int)wr->opcode >= ARRAY_SIZE(wr_kind) ||
+	    (unsigned int)wr->num_sge > sq->max_sge ||
+	    (wr->send_flags & ~SEND_FLAGS))
+		return EINVAL;
+	kind = wr_kind[wr->opcode];
+	if (!(kind & WR_RC))
+		return EOPNOTSUPP;
+	memset(wqe, 0, sizeof(*wqe));
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = wr->opcode;
+	wqe->flags = wr->send_flags;
+	wqe->imm = wr->imm_data;
+	if (kind & WR_RDMA) {
+		wqe->rdma.remote_addr = wr->wr.rdma.remote_addr;
+		wqe->rdma.rkey = wr->wr.rdma.rkey;
+	} else if (kind & WR_ATOMIC) {
+		wqe->rdma.remote_addr = wr->wr.atomic.remote_addr;
+		wqe->rdma.rkey = wr->wr.atomic.rkey;
+		if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
+			wqe->rdma.compare = wr->wr.atomic.compare_add;
+			wqe->rdma.swap_add = wr->wr.atomic.swap;
+		} else {
+			wqe->rdma.swap_add = wr->wr.atomic.compare_add;
+		}
+	}
+	if (wr->send_flags & IBV_SEND_INLINE)
+		return kind & WR_INLINE ? put_inline(wqe, wr, sq->max_inline) :
+					  EINVAL;
+	wqe->num_sge = wr->num_sge;
+	xroce_put_sge(wqe->sge, wr->sg_list, wr->num_sge);
+	return 0;
+}
+
+int xroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad)
+{
+	struct xroce_wq *sq = &to_xqp(ibqp)->sq;
+	struct ibv_send_wr *first = wr;
+	int ret = 0, err;
+	uint32_t prod;
+	bool wake;
+
+	/* IBTA C10-96: an immediate error in RESET, INIT and RTR */
+	if (ibqp->state < IBV_QPS_RTS) {
+		*bad = wr;
+		return EINVAL;
+	}
+	xroce_lock(&sq->lock);
+	for (prod = sq->prod; wr; wr = wr->next, prod++) {
+		ret = wq_full(sq, prod) ? ENOMEM :
+		      put_send(sq, xroce_slot(&sq->map, prod), wr);
+		if (ret) {
+			*bad = wr;
+			break;
+		}
+	}
+	wake = wq_publish(sq, prod);
+	xroce_unlock(&sq->lock);
+	if (!wake)
+		return ret;
+	err = xroce_ring_sq(ibqp);
+	if (!err)
+		return ret;
+	*bad = first;
+	return err;
+}
+
+static int put_recv(const struct xroce_wq *rq, struct xroce_recv_wqe *wqe,
+		    const struct ibv_recv_wr *wr)
+{
+	if ((unsigned int)wr->num_sge > rq->max_sge)
+		return EINVAL;
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = wr->num_sge;
+	wqe->reserved = 0;
+	xroce_put_sge(wqe->sge, wr->sg_list, wr->num_sge);
+	return 0;
+}
+
+int xroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad)
+{
+	struct xroce_wq *rq = &to_xqp(ibqp)->rq;
+	struct ibv_recv_wr *first = wr;
+	int ret = 0, err;
+	uint32_t prod;
+	bool wake;
+
+	/* IBTA C10-97.2.1 */
+	if (ibqp->state == IBV_QPS_RESET) {
+		*bad = wr;
+		return EINVAL;
+	}
+	xroce_lock(&rq->lock);
+	for (prod = rq->prod; wr; wr = wr->next, prod++) {
+		ret = wq_full(rq, prod) ? ENOMEM :
+		      put_recv(rq, xroce_slot(&rq->map, prod), wr);
+		if (ret) {
+			*bad = wr;
+			break;
+		}
+	}
+	wake = wq_publish(rq, prod);
+	xroce_unlock(&rq->lock);
+	if (!wake)
+		return ret;
+	err = xroce_ring_rq(ibqp);
+	if (!err)
+		return ret;
+	*bad = first;
+	return err;
+}

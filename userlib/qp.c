@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Queue pairs: creation, state and destruction, all by system calls. The queues
+ * themselves are in post.c and wr.c, and have a lock each.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xroce.h"
+
+static int wq_init(struct xroce_wq *wq)
+{
+	return xroce_lock_init(&wq->lock, false);
+}
+
+static void wq_exit(struct xroce_wq *wq)
+{
+	xroce_unmap(&wq->map);
+	xroce_lock_destroy(&wq->lock);
+}
+
+/*
+ * In RESET the kernel has set both indices of its own and in the ring to 0 and
+ * takes nothing from it; what was posted is forgotten.
+ */
+static void wq_reset(struct xroce_wq *wq)
+{
+	xroce_lock(&wq->lock);
+	wq->prod = 0;
+	wq->cons = 0;
+	xroce_unlock(&wq->lock);
+}
+
+static int qp_check(const struct ibv_qp_init_attr_ex *attr)
+{
+	uint32_t mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	if ((attr->comp_mask & ~mask) || attr->qp_type != IBV_QPT_RC)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
+	    (attr->send_ops_flags & ~(uint64_t)XROCE_SEND_OPS))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+struct ibv_qp *xroce_create_qp_ex(struct ibv_context *ctx,
+				  struct ibv_qp_init_attr_ex *attr)
+{
+	struct {
+		struct ib_uverbs_ex_create_qp_resp ibv;
+		struct xroce_create_qp_resp drv;
+	} resp = {};
+	struct ibv_create_qp_ex cmd = {};
+	struct xroce_qp *qp = NULL;
+	int ret;
+
+	ret = qp_check(attr);
+	if (ret)
+		goto err;
+	ret = ENOMEM;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		goto err;
+	ret = wq_init(&qp->sq);
+	if (ret)
+		goto err;
+	ret = wq_init(&qp->rq);
+	if (ret)
+		goto err_sq;
+	ret = ibv_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd, sizeof(cmd),
+				    &resp.ibv, sizeof(resp));
+	if (ret)
+		goto err_rq;
+	ret = xroce_map(ctx, &qp->sq.map, &resp.drv.sq);
+	if (ret)
+		goto err_destroy;
+	ret = xroce_map(ctx, &qp->rq.map, &resp.drv.rq);
+	if (ret)
+		goto err_destroy;
+	qp->sq.max_sge = attr->cap.max_send_sge;
+	qp->sq.max_inline = attr->cap.max_inline_data;
+	qp->rq.max_sge = attr->cap.max_recv_sge;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		xroce_wr_set_ops(qp, attr->send_ops_flags);
+		qp->vqp.comp_mask |= VERBS_QP_EX;
+	}
+	return &qp->vqp.qp;
+
+err_destroy:
+	ibv_cmd_destroy_qp(&qp->vqp.qp);
+err_rq:
+	wq_exit(&qp->rq);
+err_sq:
+	wq_exit(&qp->sq);
+err:
+	free(qp);
+	errno = ret;
+	return NULL;
+}
+
+struct ibv_qp *xroce_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	struct ibv_qp *qp;
+
+	qp = xroce_create_qp_ex(pd->context, &ex);
+	if (qp)
+		attr->cap = ex.cap;
+	return qp;
+}
+
+int xroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		   struct ibv_qp_init_attr *init)
+{
+	struct ibv_query_qp cmd;
+
+	return ibv_cmd_query_qp(qp, attr, mask, init, &cmd, sizeof(cmd));
+}
+
+/* The kernel completes nothing more for this QP once it is gone or in RESET. */
+static void qp_clean(struct ibv_qp *qp)
+{
+	xroce_cq_clean(to_xcq(qp->recv_cq), qp->qp_num);
+	if (qp->send_cq != qp->recv_cq)
+		xroce_cq_clean(to_xcq(qp->send_cq), qp->qp_num);
+}
+
+int xroce_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+	struct xroce_qp *qp = to_xqp(ibqp);
+	struct ibv_modify_qp cmd;
+	int ret;
+
+	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
+	if (ret || !(mask & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
+		return ret;
+	qp_clean(ibqp);
+	wq_reset(&qp->sq);
+	wq_reset(&qp->rq);
+	return 0;
+}
+
+int xroce_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct xroce_qp *qp = to_xqp(ibqp);
+	int ret;
+
+	ret = ibv_cmd_destroy_qp(ibqp);
+	if (ret)
+		return ret;
+	qp_clean(ibqp);
+	wq_exit(&qp->rq);
+	wq_exit(&qp->sq);
+	free(qp);
+	return 0;
+}

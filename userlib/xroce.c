@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Device, context, protection domains and memory regions, the mapping of rings,
+ * and the table of what this provider can do; what the table lacks, libibverbs
+ * answers with EOPNOTSUPP. Owns no lock.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <util/util.h>
+
+#include "xroce.h"
+
+/**
+ * xroce_map() - map a ring of the kernel's
+ *
+ * The pages are the kernel's and mapped shared, so a fork copies nothing and
+ * they need no ibv_dontfork_range(). A child must not post or poll, as always.
+ */
+int xroce_map(struct ibv_context *ctx, struct xroce_map *m,
+	      const struct xroce_ring_info *info)
+{
+	void *p;
+
+	if (!info->size)
+		return 0;
+	p = mmap(NULL, info->size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		 ctx->cmd_fd, info->offset);
+	if (p == MAP_FAILED)
+		return errno;
+	m->ring = p;
+	m->size = info->size;
+	m->depth = info->depth;
+	m->stride = info->stride;
+	return 0;
+}
+
+void xroce_unmap(struct xroce_map *m)
+{
+	if (m->ring)
+		munmap(m->ring, m->size);
+}
+
+static int xroce_query_device(struct ibv_context *ctx,
+			      const struct ibv_query_device_ex_input *input,
+			      struct ibv_device_attr_ex *attr, size_t size)
+{
+	struct ib_uverbs_ex_query_device_resp resp;
+	size_t resp_size = sizeof(resp);
+	uint64_t ver;
+	int ret;
+
+	ret = ibv_cmd_query_device_any(ctx, input, attr, size, &resp,
+				       &resp_size);
+	if (ret)
+		return ret;
+	ver = resp.base.fw_ver;
+	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver),
+		 "%u.%u.%u", (unsigned int)(ver >> 32) & 0xffff,
+		 (unsigned int)(ver >> 16) & 0xffff, (unsigned int)ver & 0xffff);
+	return 0;
+}
+
+static int xroce_query_port(struct ibv_context *ctx, uint8_t port,
+			    struct ibv_port_attr *attr)
+{
+	struct ibv_query_port cmd;
+
+	return ibv_cmd_query_port(ctx, port, attr, &cmd, sizeof(cmd));
+}
+
+/* The raw clock is that of completion timestamps, CLOCK_MONOTONIC in ns. */
+static int xroce_query_rt_values(struct ibv_context *ctx,
+				 struct ibv_values_ex *values)
+{
+	struct timespec now;
+
+	if (values->comp_mask & ~IBV_VALUES_MASK_RAW_CLOCK)
+		return EINVAL;
+	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		values->raw_clock.tv_sec = 0;
+		values->raw_clock.tv_nsec = now.tv_sec * 1000000000ll +
+					    now.tv_nsec;
+	}
+	return 0;
+}
+
+static struct ibv_pd *xroce_alloc_pd(struct ibv_context *ctx)
+{
+	struct ib_uverbs_alloc_pd_resp resp;
+	struct ibv_alloc_pd cmd;
+	struct ibv_pd *pd;
+	int ret;
+
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	ret = ibv_cmd_alloc_pd(ctx, pd, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (ret) {
+		free(pd);
+		errno = ret;
+		return NULL;
+	}
+	return pd;
+}
+
+static int xroce_dealloc_pd(struct ibv_pd *pd)
+{
+	int ret = ibv_cmd_dealloc_pd(pd);
+
+	if (!ret)
+		free(pd);
+	return ret;
+}
+
+static struct ibv_mr *xroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
+				   uint64_t iova, int access)
+{
+	struct ib_uverbs_reg_mr_resp resp;
+	struct ibv_reg_mr cmd;
+	struct verbs_mr *mr;
+	int ret;
+
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return NULL;
+	ret = ibv_cmd_reg_mr(pd, addr, length, iova, access, mr, &cmd,
+			     sizeof(cmd), &resp, sizeof(resp));
+	if (ret) {
+		free(mr);
+		errno = ret;
+		return NULL;
+	}
+	return &mr->ibv_mr;
+}
+
+static int xroce_dereg_mr(struct verbs_mr *mr)
+{
+	int ret = ibv_cmd_dereg_mr(mr);
+
+	if (!ret)
+		free(mr);
+	return ret;
+}
+
+static void xroce_free_context(struct ibv_context *ibctx)
+{
+	struct xroce_context *ctx = container_of(ibctx, struct xroce_context,
+						 vctx.context);
+
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
+}
+
+static const struct verbs_context_ops xroce_context_ops = {
+	.alloc_pd = xroce_alloc_pd,
+	.create_cq = xroce_create_cq,
+	.create_cq_ex = xroce_create_cq_ex,
+	.create_qp = xroce_create_qp,
+	.create_qp_ex = xroce_create_qp_ex,
+	.dealloc_pd = xroce_dealloc_pd,
+	.dereg_mr = xroce_dereg_mr,
+	.destroy_cq = xroce_destroy_cq,
+	.destroy_qp = xroce_destroy_qp,
+	.free_context = xroce_free_context,
+	.modify_qp = xroce_modify_qp,
+	.poll_cq = xroce_poll_cq,
+	.post_recv = xroce_post_recv,
+	.post_send = xroce_post_send,
+	.query_device_ex = xroce_query_device,
+	.query_port = xroce_query_port,
+	.query_qp = xroce_query_qp,
+	.query_rt_values = xroce_query_rt_values,
+	.reg_mr = xroce_reg_mr,
+	.req_notify_cq = xroce_req_notify_cq,
+};
+
+static struct verbs_context *xroce_alloc_context(struct ibv_device *dev, int fd,
+						 void *private_data)
+{
+	struct {
+		struct ib_uverbs_get_context_resp ibv;
+		struct xroce_alloc_ucontext_resp drv;
+	} resp;
+	struct ibv_get_context cmd;
+	struct xroce_context *ctx;
+
+	ctx = verbs_init_and_alloc_context(dev, fd, ctx, vctx, XROCE_DRIVER_ID);
+	if (!ctx)
+		return NULL;
+	if (ibv_cmd_get_context(&ctx->vctx, &cmd, sizeof(cmd), &resp.ibv,
+				sizeof(resp))) {
+		xroce_free_context(&ctx->vctx.context);
+		return NULL;
+	}
+	verbs_set_ops(&ctx->vctx, &xroce_context_ops);
+	return &ctx->vctx;
+}
+
+static struct verbs_device *xroce_alloc_device(struct verbs_sysfs_dev *sysfs)
+{
+	return calloc(1, sizeof(struct verbs_device));
+}
+
+static void xroce_uninit_device(struct verbs_device *vdev)
+{
+	free(vdev);
+}
+
+static const struct verbs_match_ent xroce_match[] = {
+	VERBS_DRIVER_ID(XROCE_DRIVER_ID),
+	{}
+};
+
+static const struct verbs_device_ops xroce_device_ops = {
+	.name = "xroce",
+	.match_min_abi_version = XROCE_ABI_VERSION,
+	.match_max_abi_version = XROCE_ABI_VERSION,
+	.match_table = xroce_match,
+	.alloc_device = xroce_alloc_device,
+	.uninit_device = xroce_uninit_device,
+	.alloc_context = xroce_alloc_context,
+};
+PROVIDER_DRIVER(xroce, xroce_device_ops);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The provider's objects and what its files offer each other. A mapped ring is
+ * shared with the kernel, so its four indices are only touched by the functions
+ * here; everything else of an object belongs to the lock that it names.
+ */
+#ifndef XROCE_PROVIDER_H
+#define XROCE_PROVIDER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ccan/container_of.h>
+#include <infiniband/driver.h>
+#include <infiniband/verbs.h>
+#include <rdma/xroce-abi.h>
+
+#define xroce_likely(x)		__builtin_expect(!!(x), 1)
+#define xroce_unlikely(x)	__builtin_expect(!!(x), 0)
+
+/**
+ * struct xroce_lock - a spinlock, unless the user promised to be single-threaded
+ */
+struct xroce_lock {
+	pthread_spinlock_t spin;
+	bool unneeded;
+};
+
+/**
+ * struct xroce_map - a ring as the kernel described and we mapped it
+ * @ring: NULL where the kernel made none (@depth is 0 then)
+ */
+struct xroce_map {
+	struct xroce_ring *ring;
+	size_t size;
+	uint32_t depth;
+	uint32_t stride;
+};
+
+struct xroce_context {
+	struct verbs_context vctx;
+};
+
+/**
+ * struct xroce_cq - a completion queue
+ * @lock: guards all below; held from ibv_start_poll() to ibv_end_poll()
+ * @cons: the true consumer index; the ring's copy lags while a poll goes on
+ * @cqe: the element that ibv_wc_read_*() read
+ */
+struct xroce_cq {
+	struct verbs_cq vcq;
+	struct xroce_lock lock;
+	struct xroce_map map;
+	uint32_t cons;
+	const struct xroce_cqe *cqe;
+};
+
+/**
+ * struct xroce_wq - a send or receive queue
+ * @lock: guards @prod, @cons and the free slots; held from ibv_wr_start() to
+ *	ibv_wr_complete()
+ * @prod: the true producer index
+ * @cons: the kernel's index when last looked at
+ */
+struct xroce_wq {
+	struct xroce_lock lock;
+	struct xroce_map map;
+	uint32_t prod;
+	uint32_t cons;
+	uint32_t max_sge;
+	uint32_t max_inline;
+};
+
+/**
+ * struct xroce_qp - a queue pair
+ * @wr_prod: where ibv_wr_*() have got to since ibv_wr_start(), under @sq.lock
+ * @wr_err: why ibv_wr_complete() will post nothing
+ * @wr: the request being built, NULL when there is none to write to
+ */
+struct xroce_qp {
+	struct verbs_qp vqp;
+	struct xroce_wq sq;
+	struct xroce_wq rq;
+	uint32_t wr_prod;
+	int wr_err;
+	struct xroce_send_wqe *wr;
+};
+
+static inline struct xroce_cq *to_xcq(struct ibv_cq *cq)
+{
+	return container_of(cq, struct xroce_cq, vcq.cq);
+}
+
+static inline struct xroce_cq *to_xcq_ex(struct ibv_cq_ex *cq)
+{
+	return container_of(cq, struct xroce_cq, vcq.cq_ex);
+}
+
+static inline struct xroce_qp *to_xqp(struct ibv_qp *qp)
+{
+	return container_of(qp, struct xroce_qp, vqp.qp);
+}
+
+static inline struct xroce_qp *to_xqp_ex(struct ibv_qp_ex *qp)
+{
+	return container_of(qp, struct xroce_qp, vqp.qp_ex);
+}
+
+static inline int xroce_lock_init(struct xroce_lock *l, bool unneeded)
+{
+	l->unneeded = unneeded;
+	return pthread_spin_init(&l->spin, PTHREAD_PROCESS_PRIVATE);
+}
+
+static inline void xroce_lock_destroy(struct xroce_lock *l)
+{
+	pthread_spin_destroy(&l->spin);
+}
+
+static inline void xroce_lock(struct xroce_lock *l)
+{
+	if (!l->unneeded)
+		pthread_spin_lock(&l->spin);
+}
+
+static inline void xroce_unlock(struct xroce_lock *l)
+{
+	if (!l->unneeded)
+		pthread_spin_unlock(&l->spin);
+}
+
+static inline void *xroce_slot(const struct xroce_map *m, uint32_t index)
+{
+	return m->ring->slot + (size_t)(index & (m->depth - 1)) * m->stride;
+}
+
+static inline void xroce_put_sge(struct xroce_sge *dst,
+				 const struct ibv_sge *src, size_t n)
+{
+	for (; n; n--, dst++, src++) {
+		dst->addr = src->addr;
+		dst->length = src->length;
+		dst->lkey = src->lkey;
+	}
+}
+
+/*
+ * wq_full() - is there no slot for element @prod?
+ *
+ * Acquires the kernel's index: it has copied what was in the slots before it,
+ * so they may be written. The kernel's index is looked at only when the one we
+ * remember does not suffice: the line it lies in is the kernel's.
+ */
+static inline bool wq_full(struct xroce_wq *wq, uint32_t prod)
+{
+	if (xroce_likely(prod - wq->cons < wq->map.depth))
+		return false;
+	if (!wq->map.ring)
+		return true;
+	wq->cons = __atomic_load_n(&wq->map.ring->cons, __ATOMIC_ACQUIRE);
+	return prod - wq->cons >= wq->map.depth;
+}
+
+/*
+ * wq_publish() - hand all elements before @prod to the kernel
+ *
+ * Return: it wants a doorbell. The full barrier pairs with the kernel's between
+ * setting @wake and its own last look at @prod: of the two, at least one sees
+ * what the other wrote, so no element is left behind. Both may, and then there
+ * is a doorbell too many, which costs a system call and finds nothing to do.
+ */
+static inline bool wq_publish(struct xroce_wq *wq, uint32_t prod)
+{
+	struct xroce_ring *ring = wq->map.ring;
+
+	if (prod == wq->prod)
+		return false;
+	wq->prod = prod;
+	__atomic_store_n(&ring->prod, prod, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&ring->wake, __ATOMIC_RELAXED);
+}
+
+/* xroce.c */
+int xroce_map(struct ibv_context *ctx, struct xroce_map *m,
+	      const struct xroce_ring_info *info);
+void xroce_unmap(struct xroce_map *m);
+
+/* cq.c */
+struct ibv_cq *xroce_create_cq(struct ibv_context *ctx, int cqe,
+			       struct ibv_comp_channel *channel, int vector);
+struct ibv_cq_ex *xroce_create_cq_ex(struct ibv_context *ctx,
+				     struct ibv_cq_init_attr_ex *attr);
+int xroce_destroy_cq(struct ibv_cq *cq);
+int xroce_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int xroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn);
+void xroce_cq_set_ops(struct xroce_cq *cq, uint64_t wc_flags);
+
+/* qp.c */
+struct ibv_qp *xroce_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *xroce_create_qp_ex(struct ibv_context *ctx,
+				  struct ibv_qp_init_attr_ex *attr);
+int xroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		   struct ibv_qp_init_attr *init);
+int xroce_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int xroce_destroy_qp(struct ibv_qp *qp);
+
+/* post.c */
+int xroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad);
+int xroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad);
+int xroce_ring_sq(struct ibv_qp *qp);
+bool xroce_wr_may_inline(enum ibv_wr_opcode opcode);
+
+/* wr.c */
+#define XROCE_SEND_OPS (IBV_QP_EX_WITH_RDMA_WRITE |		\
+			IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |	\
+			IBV_QP_EX_WITH_SEND |			\
+			IBV_QP_EX_WITH_SEND_WITH_IMM |		\
+			IBV_QP_EX_WITH_SEND_WITH_INV |		\
+			IBV_QP_EX_WITH_RDMA_READ |		\
+			IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |	\
+			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+void xroce_wr_set_ops(struct xroce_qp *qp, uint64_t ops);
+
+#endif /* XROCE_PROVIDER_H */
