@@ -34,17 +34,14 @@ static void xroce_comp_lost(struct xroce_qp *qp, u32 psn)
 static u32 xroce_comp_owed(const struct xroce_qp *qp, u32 psn)
 {
 	const struct xroce_req *req = &qp->req;
-	const struct xroce_send_wqe *wqe;
 	const struct xroce_swq *e;
 	u32 i, first;
 
 	for (i = req->head; i != req->tail; i++) {
-		e = &req->swq[i & (req->depth - 1)];
+		e = xroce_req_swq(req, i);
 		if (!e->started || xroce_psn_diff(e->psn, psn) >= 0)
 			break;
-		wqe = (void *)(req->wqe + (i & (req->depth - 1)) * req->stride);
-		if (wqe->opcode < XROCE_WR_RDMA_READ ||
-		    wqe->opcode > XROCE_WR_ATOMIC_FETCH_AND_ADD)
+		if (!xroce_wqe_is_read(xroce_req_wqe(req, i)))
 			continue;
 		first = e->psn;
 		if (i == req->head)	/* may be answered in part */
@@ -144,16 +141,14 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 	struct xroce_req *req = &qp->req;
-	u32 i = req->head & (req->depth - 1);
-	const struct xroce_send_wqe *wqe = (void *)(req->wqe + i * req->stride);
-	const struct xroce_swq *e = &req->swq[i];
+	const struct xroce_send_wqe *wqe = xroce_req_wqe(req, req->head);
+	const struct xroce_swq *e = xroce_req_swq(req, req->head);
 	bool atomic = pkt->info & XROCE_OP_ATOMIC_ACK;
 	struct xroce_io io = {};
 	u32 off, len;
 
 	if (req->head == req->tail || !e->started ||
-	    wqe->opcode < XROCE_WR_RDMA_READ ||
-	    wqe->opcode > XROCE_WR_ATOMIC_FETCH_AND_ADD ||
+	    !xroce_wqe_is_read(wqe) ||
 	    atomic != (wqe->opcode != XROCE_WR_RDMA_READ)) {
 		xroce_env_count(qp->dev, XROCE_CNT_DROP_GHOST, 1);
 		return;

@@ -505,4 +505,23 @@ static inline u32 xroce_mtu(const struct xroce_qp *qp)
 	return 1u << qp->hot.mtu_shift;
 }
 
+static inline struct xroce_swq *xroce_req_swq(const struct xroce_req *req,
+					      u32 i)
+{
+	return &req->swq[i & (req->depth - 1)];
+}
+
+static inline struct xroce_send_wqe *xroce_req_wqe(const struct xroce_req *req,
+						   u32 i)
+{
+	return (void *)(req->wqe + (i & (req->depth - 1)) * req->stride);
+}
+
+/* READ and atomics: those that are answered with data. */
+static inline bool xroce_wqe_is_read(const struct xroce_send_wqe *wqe)
+{
+	return wqe->opcode >= XROCE_WR_RDMA_READ &&
+	       wqe->opcode <= XROCE_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 #endif /* XROCE_CORE_H */

@@ -134,6 +134,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 		qp->nomem = true;
 		return NULL;
 	}
+	f->kind = XROCE_FRAME_REQ;
 	f->psn = psn;
 	f->ackreq = false;
 	f->payload = av->l3_len + sizeof(bth) + ext_len;

@@ -15,22 +15,6 @@
  */
 #define XROCE_READ_PIECE	16
 
-static struct xroce_swq *xroce_req_swq(struct xroce_req *req, u32 i)
-{
-	return &req->swq[i & (req->depth - 1)];
-}
-
-static struct xroce_send_wqe *xroce_req_wqe(struct xroce_req *req, u32 i)
-{
-	return (void *)(req->wqe + (i & (req->depth - 1)) * req->stride);
-}
-
-static bool xroce_wqe_is_read(const struct xroce_send_wqe *wqe)
-{
-	return wqe->opcode >= XROCE_WR_RDMA_READ &&
-	       wqe->opcode <= XROCE_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 static bool xroce_wqe_is_atomic(const struct xroce_send_wqe *wqe)
 {
 	return wqe->opcode == XROCE_WR_ATOMIC_CMP_AND_SWP ||
@@ -281,24 +265,39 @@ void xroce_req_arm(struct xroce_qp *qp)
 	xroce_env_timer(qp, req->deadline);
 }
 
-/* May a packet go now: window, and a READ or atomic within its limit. */
 static bool xroce_req_open(const struct xroce_qp *qp)
 {
 	return (u32)xroce_psn_diff(qp->hot.next, qp->hot.una) < qp->req.cwnd;
 }
 
-/*
- * Will another packet surely follow at once? If not, this one asks for an ACK.
- * A wrong yes is mended by xroce_req_next(): it then sends one packet again.
- */
-static bool xroce_req_more(const struct xroce_qp *qp)
+/* Must this one wait: for responses to those before it, or for ever. */
+static bool xroce_req_blocked(struct xroce_req *req, u32 i)
 {
-	const struct xroce_req *req = &qp->req;
+	const struct xroce_send_wqe *wqe = xroce_req_wqe(req, i);
+	const struct xroce_swq *e = xroce_req_swq(req, i);
+
+	if (e->status)
+		return true;
+	if (!e->started && (wqe->flags & XROCE_WR_FENCE) &&
+	    req->rd_head != req->rd_tail)
+		return true;
+	return xroce_wqe_is_read(wqe) &&
+	       req->rd_tail - req->rd_head >= req->max_rd_atomic;
+}
+
+/*
+ * Will another packet follow at once? If not, this one asks for an ACK. A wrong
+ * yes is mended by xroce_req_next(): it then sends one packet again.
+ */
+static bool xroce_req_more(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
 
 	if (!xroce_req_open(qp))
 		return false;
-	return req->cur != req->tail ||
-	       READ_ONCE(req->ring->prod) != req->tail;
+	if (req->cur == req->tail && !xroce_req_pull(qp))
+		return false;
+	return !xroce_req_blocked(req, req->cur);
 }
 
 /* Account for a packet built for the PSNs [next, next + n). */
@@ -329,8 +328,6 @@ static struct xroce_frame *xroce_req_read(struct xroce_qp *qp,
 	u32 psn = qp->hot.next;
 	struct xroce_frame *f;
 
-	if (req->rd_tail - req->rd_head >= req->max_rd_atomic)
-		return NULL;
 	if (xroce_wqe_is_atomic(wqe)) {
 		struct xroce_atomiceth eth = {
 			.va = cpu_to_be64(wqe->rdma.remote_addr),
@@ -448,21 +445,16 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 /* The work request to go on with, NULL when nothing can be sent now. */
 static struct xroce_swq *xroce_req_current(struct xroce_qp *qp)
 {
-	struct xroce_hot *hot = &qp->hot;
 	struct xroce_req *req = &qp->req;
-	const struct xroce_send_wqe *wqe;
 	struct xroce_swq *e;
 
 	if (req->cur == req->tail && !xroce_req_pull(qp))
 		return NULL;
-	e = xroce_req_swq(req, req->cur);
-	if (e->status)
+	if (xroce_req_blocked(req, req->cur))
 		return NULL;
+	e = xroce_req_swq(req, req->cur);
 	if (!e->started) {
-		wqe = xroce_req_wqe(req, req->cur);
-		if ((wqe->flags & XROCE_WR_FENCE) && req->rd_head != req->rd_tail)
-			return NULL;
-		e->psn = hot->next;
+		e->psn = qp->hot.next;
 		e->npsn = max(DIV_ROUND_UP(e->len, xroce_mtu(qp)), 1u);
 		e->started = true;
 	}
