@@ -146,9 +146,10 @@ void xroce_req_complete(struct xroce_qp *qp, u8 status)
 	req->head++;
 	if ((s32)(req->cur - req->head) < 0)
 		req->cur = req->head;
+	/* First the slot: who has polled the completion may post again. */
+	smp_store_release(&req->ring->cons, req->head);
 	if (status || req->sig_all || (wqe->flags & XROCE_WR_SIGNALED))
 		xroce_cq_post(qp->scq, &cqe, false);
-	WRITE_ONCE(req->ring->cons, req->head);
 }
 
 /**

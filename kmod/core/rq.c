@@ -44,7 +44,7 @@ int xroce_rq_take(struct xroce_rq *rq, struct xroce_rwqe *wqe)
 	wqe->wr_id = hdr.wr_id;
 	wqe->num_sge = min(hdr.num_sge, rq->max_sge);
 	memcpy(wqe->sge, slot + sizeof(hdr), wqe->num_sge * sizeof(wqe->sge[0]));
-	WRITE_ONCE(rq->ring->cons, ++rq->cons);
+	smp_store_release(&rq->ring->cons, ++rq->cons);
 	ret = hdr.num_sge > rq->max_sge ? -EINVAL : 1;
 out:
 	spin_unlock_irqrestore(&rq->lock, flags);

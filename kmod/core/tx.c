@@ -83,7 +83,9 @@ void xroce_qp_run(struct xroce_qp *qp)
 /**
  * xroce_qp_pending() - is there reason to call xroce_qp_run()
  *
- * Under the QP's lock. It may say yes too often.
+ * Under the QP's lock. It may say yes too often. While @wake is 0 the user rings
+ * no doorbell: a run that the window stopped has to be followed by another, if
+ * only to find the ring empty and say so.
  */
 bool xroce_qp_pending(const struct xroce_qp *qp)
 {
@@ -93,8 +95,7 @@ bool xroce_qp_pending(const struct xroce_qp *qp)
 	    (qp->hot.resp_flags & XROCE_RESP_ACK))
 		return true;
 	return qp->hot.state == XROCE_QPS_RTS && !req->rnr_until &&
-	       (req->cur != req->tail ||
-		READ_ONCE(req->ring->prod) != req->tail);
+	       (req->cur != req->tail || !READ_ONCE(req->ring->wake));
 }
 
 /**
