@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0
+# Owns what a user or a developer types.  A room that cannot be built here is
+# skipped with the reason; `make guest` and what follows bring their own Debian.
+
+PREFIX ?= /usr
+MANDIR ?= $(PREFIX)/share/man
+ifdef KDIR
+KVER := $(shell cat $(KDIR)/include/config/kernel.release)
+endif
+KVER ?= $(shell uname -r)
+KDIR ?= /lib/modules/$(KVER)/build
+MODDIR = $(DESTDIR)/lib/modules/$(KVER)/updates
+RDMA_CORE ?= $(firstword $(wildcard /usr/src/rdma-core/include) \
+	$(CURDIR)/build/rdma-core/include)
+BPFTOOL ?= $(firstword $(shell PATH=$$PATH:/usr/sbin command -v bpftool) bpftool)
+CLANG ?= clang
+VMLINUX_BTF ?= $(firstword $(wildcard $(KDIR)/vmlinux) /sys/kernel/btf/vmlinux)
+export PREFIX KVER KDIR RDMA_CORE BPFTOOL CLANG VMLINUX_BTF DESTDIR
+
+# $(call room,NAME,CHECK...): each CHECK is a shell command that says, when
+# something is missing, what.  The room is built if none says anything.
+room = @why=$$({ [ -d $1 ] || echo "not there"; $2 } 2>&1); \
+	if [ -z "$$why" ]; then $(MAKE) -C $1 all; else \
+	echo "$1: skipped:" $$why; fi
+has = command -v $1 >/dev/null || echo "no $1 ($2);"
+lib = pkg-config --exists $1 || echo "no $1 ($2);"
+
+all: kmod userlib bpf rdmatool
+
+kmod:
+	$(call room,kmod,[ -e $(KDIR)/Makefile ] || \
+		echo "no kernel headers in $(KDIR) (linux-headers-$(KVER) or KDIR=)";)
+
+userlib:
+	$(call room,userlib,$(call lib,libibverbs,libibverbs-dev) \
+		[ -e $(RDMA_CORE)/config.h ] || \
+		scripts/rdma-core-headers $(RDMA_CORE) 2>&1 >/dev/null | tail -n 1;)
+
+bpf:
+	$(call room,bpf,$(call has,$(CLANG),clang) $(call has,$(BPFTOOL),bpftool) \
+		$(call lib,libbpf,libbpf-dev) \
+		[ -r $(VMLINUX_BTF) ] || echo "no BTF of a kernel (VMLINUX_BTF=)";)
+
+rdmatool: bpf
+	$(call room,rdmatool,$(call lib,libnl-3.0,libnl-3-dev) \
+		$(call lib,libnl-genl-3.0,libnl-genl-3-dev) \
+		$(call lib,libnl-route-3.0,libnl-route-3-dev) \
+		[ -e bpf/xroce.skel.h ] || echo "bpf was skipped";)
+
+# Installs what was built
+install:
+	@if [ -e kmod/xroce.ko ]; then set -ex; \
+		install -D -m 644 kmod/xroce.ko $(MODDIR)/xroce.ko; \
+		strip --strip-debug $(MODDIR)/xroce.ko; \
+		[ -n "$(DESTDIR)" ] || depmod $(KVER); fi
+	@if ls userlib/*.so >/dev/null 2>&1; then $(MAKE) -C userlib install; fi
+	@if [ -e bpf/xroce.bpf.o ]; then $(MAKE) -C bpf install; fi
+	@if [ -e rdmatool/rdmatool ]; then $(MAKE) -C rdmatool install; fi
+	@for m in $(wildcard docs/man/*.[1-8]); do \
+		install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; done
+
+uninstall:
+	rm -f $(MODDIR)/xroce.ko
+	[ -n "$(DESTDIR)" ] || depmod $(KVER)
+	for room in userlib bpf rdmatool; do \
+		[ ! -d $$room ] || $(MAKE) -C $$room uninstall; done
+	for m in $(wildcard docs/man/*.[1-8]); do \
+		rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; done
+
+clean:
+	[ ! -e $(KDIR)/Makefile ] || $(MAKE) -C kmod clean
+	for room in userlib bpf rdmatool selftests; do \
+		[ ! -e $$room/Makefile ] || $(MAKE) -C $$room clean; done
+
+distclean: clean
+	rm -rf build
+
+# From here on: in the Debian 13 root and in the guest (docs/guest.md)
+guest:
+	@scripts/guest "$$CMD"
+
+shell:
+	@scripts/guest --shell
+
+debug-kernel:
+	scripts/debug-kernel
+
+check:
+	scripts/check
+
+test:
+	scripts/test
+
+test-all:
+	scripts/test --all
+
+export CMD KERNEL HOSTS SMP MEM ICOUNT TIMEOUT NOBUILD ALLOW_SPLAT CMDLINE RESULTS
+
+.PHONY: all kmod userlib bpf rdmatool install uninstall clean distclean
+.PHONY: guest shell debug-kernel check test test-all
