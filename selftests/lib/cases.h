@@ -205,4 +205,31 @@ static inline bool frame_ours(const u8 gid[16])
 	return !memcmp(gid, ip4, 16) || !memcmp(gid, ip6, 16);
 }
 
+/* What the XDP program is to do, were it written in this language. */
+static inline enum xroce_xdp_stat frame_verdict(const struct xroce_encap *e,
+						int is, const u8 *end)
+{
+	struct xroce_pkt pkt;
+	u32 need = XROCE_MAX_HDR;
+
+	if (is == XROCE_ENCAP_OTHER)
+		return XROCE_XDP_OTHER;
+	if (!frame_ours(e->dgid))
+		return XROCE_XDP_NOT_OURS;
+	if (e->opts)
+		return XROCE_XDP_OPTS;
+	if (is == XROCE_ENCAP_TRUNC)
+		return XROCE_XDP_DROP_TRUNC;
+	if (is == XROCE_ENCAP_UDP_LEN)
+		return XROCE_XDP_DROP_UDP_LEN;
+	if (need > e->len)
+		need = e->len;
+	if (end - e->bth < (long)need)
+		return XROCE_XDP_SPLIT;
+	is = xroce_parse(&pkt, e->bth, end, e->len);
+	if (is)
+		return XROCE_XDP_DROP_SHORT + is - XROCE_PARSE_SHORT;
+	return pkt.qpn == 17 ? XROCE_XDP_STAY : XROCE_XDP_NO_QP;
+}
+
 #endif /* XROCE_CASES_H */

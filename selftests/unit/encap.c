@@ -9,28 +9,6 @@
 
 static u8 frame[FRAME_MAX];
 
-/* What the XDP program is to do, were it written in this language. */
-static enum xroce_xdp_stat verdict(const struct xroce_encap *e, int is,
-				   const u8 *end)
-{
-	struct xroce_pkt pkt;
-
-	if (is == XROCE_ENCAP_OTHER)
-		return XROCE_XDP_OTHER;
-	if (!frame_ours(e->dgid))
-		return XROCE_XDP_NOT_OURS;
-	if (e->opts)
-		return XROCE_XDP_OPTS;
-	if (is == XROCE_ENCAP_TRUNC)
-		return XROCE_XDP_DROP_TRUNC;
-	if (is == XROCE_ENCAP_UDP_LEN)
-		return XROCE_XDP_DROP_UDP_LEN;
-	is = xroce_parse(&pkt, e->bth, end, e->len);
-	if (is)
-		return XROCE_XDP_DROP_SHORT + is - XROCE_PARSE_SHORT;
-	return pkt.qpn == 17 ? XROCE_XDP_STAY : XROCE_XDP_NO_QP;
-}
-
 static bool addresses(const struct xroce_encap *e, const struct packet *pk)
 {
 	u8 want[2][16] = { { 0xfd, 0x77 }, { 0xfd, 0x77 } };
@@ -66,8 +44,8 @@ static void one(const struct frame_case *c)
 		TAP_CHECK(bad, addresses(&e, &pk), "addresses");
 		TAP_CHECK(bad, e.ecn == pk.ecn, "ECN %u", e.ecn);
 		TAP_CHECK(bad, e.opts == (pk.opts || pk.n_ext), "options");
-		TAP_CHECK(bad, verdict(&e, is, p + len) == c->stat, "verdict %d",
-			  verdict(&e, is, p + len));
+		TAP_CHECK(bad, frame_verdict(&e, is, p + len) == c->stat, "verdict %d",
+			  frame_verdict(&e, is, p + len));
 	}
 	if (is == XROCE_ENCAP_ROCE)
 		TAP_CHECK(bad, e.len == packet_get16(frame + pk.l4 + 4) - 8,

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The XDP program under BPF_PROG_TEST_RUN: its verdict, its counter and the
+ * bytes it leaves, for every kind of frame; and the shared headers in BPF
+ * against the same in user space. Needs root, no module and no network.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <cases.h>
+#include <pcap.h>
+#include <tap.h>
+#include "parsed.h"
+#include "test.skel.h"
+#include "xroce.skel.h"
+
+/* The netdev that BPF_PROG_TEST_RUN pretends: lo. */
+#define IFINDEX 1
+#define CPUMAP_SIZE 64
+
+static struct xroce_bpf *skel;
+static struct test_bpf *test;
+static u8 frame[FRAME_MAX], out[FRAME_MAX];
+static int cpus;
+
+struct stats {
+	u64 v[XROCE_XDP_STAT_MAX];
+};
+
+static const char * const stat_name[] = {
+#define STAT_NAME(sym, name, text) #name,
+	XROCE_XDP_STATS(STAT_NAME)
+#undef STAT_NAME
+};
+
+static void read_stats(struct stats *s)
+{
+	u64 *percpu = calloc(cpus, sizeof(*percpu));
+
+	memset(s, 0, sizeof(*s));
+	for (u32 i = 0; i < XROCE_XDP_STAT_MAX; i++) {
+		bpf_map_lookup_elem(bpf_map__fd(skel->maps.xroce_stats), &i,
+				    percpu);
+		for (int c = 0; c < cpus; c++)
+			s->v[i] += percpu[c];
+	}
+	free(percpu);
+}
+
+/* The one counter that went up by one since, or -1. */
+static int counted(const struct stats *old)
+{
+	struct stats now;
+	int which = -1;
+
+	read_stats(&now);
+	for (int i = 0; i < XROCE_XDP_STAT_MAX; i++) {
+		if (now.v[i] == old->v[i])
+			continue;
+		if (which >= 0 || now.v[i] != old->v[i] + 1)
+			return -1;
+		which = i;
+	}
+	return which;
+}
+
+static u32 verdict_of(enum xroce_xdp_stat stat)
+{
+	if (stat >= XROCE_XDP_DROP_TRUNC)
+		return XDP_DROP;
+	return stat == XROCE_XDP_STEERED ? XDP_REDIRECT : XDP_PASS;
+}
+
+/* Run with the first @linear bytes linear, 0 for what the kernel likes. */
+static int run(struct bpf_program *prog, u32 len, u32 linear, u32 *ret)
+{
+	struct xdp_md ctx = { .data_end = linear };
+	LIBBPF_OPTS(bpf_test_run_opts, opts,
+		.data_in = frame, .data_size_in = len,
+		.data_out = out, .data_size_out = sizeof(out), .repeat = 1);
+	int err;
+
+	if (linear) {
+		opts.ctx_in = &ctx;
+		opts.ctx_size_in = sizeof(ctx);
+	}
+	err = bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
+	if (err)
+		return err;
+	*ret = opts.retval;
+	return opts.data_size_out == len && !memcmp(frame, out, len) ? 0 : 1;
+}
+
+static void expect(int *bad, const char *name, u32 len, u32 linear,
+		   enum xroce_xdp_stat stat)
+{
+	struct stats old;
+	u32 ret = 0;
+	int err, is;
+
+	read_stats(&old);
+	err = run(skel->progs.xroce, len, linear, &ret);
+	is = counted(&old);
+	TAP_CHECK(*bad, err != 1, "%s: the frame was changed", name);
+	TAP_CHECK(*bad, err >= 0, "%s: %s", name, strerror(-err));
+	TAP_CHECK(*bad, ret == verdict_of(stat), "%s: verdict %u, not %u", name,
+		  ret, verdict_of(stat));
+	TAP_CHECK(*bad, is == (int)stat, "%s, %u of %u bytes: counted %s, not %s",
+		  name, linear, len, is < 0 ? "nothing" : stat_name[is],
+		  stat_name[stat]);
+}
+
+static void set_addr(const u8 gid[16], u32 ifindex, bool there)
+{
+	int fd = bpf_map__fd(skel->maps.xroce_addrs);
+	struct xroce_xdp_addr key = { .ifindex = ifindex };
+	u32 one = 1;
+
+	memcpy(key.gid, gid, 16);
+	if (there)
+		bpf_map_update_elem(fd, &key, &one, BPF_ANY);
+	else
+		bpf_map_delete_elem(fd, &key);
+}
+
+static void set_qp(u32 qpn, s32 cpu)
+{
+	bpf_map_update_elem(bpf_map__fd(skel->maps.xroce_qps), &qpn, &cpu,
+			    BPF_ANY);
+}
+
+static const u8 gid4[16] = { [10] = 255, 255, 10, 77, 0, 2 };
+static const u8 gid6[16] = { 0xfd, 0x77, [15] = 2 };
+
+static void kinds(void)
+{
+	struct packet pk;
+
+	for (size_t i = 0; i < ARRAY_SIZE(frame_cases); i++) {
+		const struct frame_case *c = &frame_cases[i];
+		int bad = 0;
+
+		expect(&bad, c->name, frame_make(c, frame, &pk), 0, c->stat);
+		tap_ok(!bad, "%s: %s", c->name, stat_name[c->stat]);
+	}
+}
+
+/* Drivers put as much of a frame in the first buffer as they like. */
+static void linear(void)
+{
+	struct packet pk;
+	int bad = 0, split = 0, n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(frame_cases); i++) {
+		const struct frame_case *c = &frame_cases[i];
+		u32 len = frame_make(c, frame, &pk), end;
+
+		for (end = 14; end < len && end < 150; end++, n++) {
+			struct xroce_encap e;
+			int is = xroce_encap_parse(&e, frame, frame + end, len);
+			u32 stat = frame_verdict(&e, is, frame + end), ret;
+
+			if (!n && run(skel->progs.xroce, len, end, &ret) < 0) {
+				tap_skip("frames split anywhere",
+					 "this kernel's test run cannot");
+				return;
+			}
+			expect(&bad, c->name, len, end, stat);
+			split += stat == XROCE_XDP_SPLIT;
+		}
+	}
+	tap_ok(!bad && split > 100, "frames split anywhere (%d, %d in a header)",
+	       n, split);
+}
+
+static void to_cpus(void)
+{
+	int fd = bpf_map__fd(skel->maps.xroce_cpus), bad = 0;
+	struct bpf_cpumap_val val = { .qsize = 64 };
+	struct packet pk = { .qpn = 20, .payload = 64 };
+	struct packet big = { .qpn = 20, .payload = 4096, .version = 6 };
+	u32 cpu = 1, len;
+
+	len = packet_make(&pk, frame);
+	set_qp(20, 0);
+	expect(&bad, "this CPU", len, 0, XROCE_XDP_STAY);
+	set_qp(20, 1);
+	expect(&bad, "a CPU that is not in the map", len, 0,
+	       XROCE_XDP_STEER_MISS);
+	set_qp(20, CPUMAP_SIZE);
+	expect(&bad, "a CPU past the map", len, 0, XROCE_XDP_STEER_MISS);
+	set_qp(20, 0x7fffffff);
+	expect(&bad, "no CPU at all", len, 0, XROCE_XDP_STEER_MISS);
+	set_qp(20, -3);
+	expect(&bad, "a number that means nothing", len, 0, XROCE_XDP_STAY);
+	tap_ok(!bad, "packets stay where steering cannot");
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		tap_skip("packets go to their QP's CPU", "there is only one CPU");
+		return;
+	}
+	bad = bpf_map_update_elem(fd, &cpu, &val, 0) != 0;
+	set_qp(20, 1);
+	expect(&bad, "another CPU", len, 0, XROCE_XDP_STEERED);
+	len = packet_make(&big, frame);
+	expect(&bad, "another CPU, MTU 4096", len, 0, XROCE_XDP_STEERED);
+	bpf_map_delete_elem(fd, &cpu);
+	expect(&bad, "that CPU taken away", len, 0, XROCE_XDP_STEER_MISS);
+	tap_ok(!bad, "packets go to their QP's CPU");
+}
+
+/* A GID is an address of one netdev. */
+static void netdevs(void)
+{
+	struct packet pk = { .opcode = 0xff };
+	u32 len = packet_make(&pk, frame);
+	int bad = 0;
+
+	set_addr(gid4, IFINDEX, false);
+	expect(&bad, "no such GID", len, 0, XROCE_XDP_NOT_OURS);
+	set_addr(gid4, IFINDEX + 1, true);
+	expect(&bad, "another netdev's", len, 0, XROCE_XDP_NOT_OURS);
+	set_addr(gid4, IFINDEX, true);
+	expect(&bad, "this one's", len, 0, XROCE_XDP_DROP_OPCODE);
+	tap_ok(!bad, "only GIDs of this netdev are judged");
+}
+
+static bool same_parse(u32 len, int *is)
+{
+	struct parsed want, got;
+	u32 key = 0, ret;
+
+	memset(&want, 0, sizeof(want));
+	parsed_frame(&want, frame, frame + len, len);
+	*is = want.is;
+	if (run(test->progs.parse, len, 0, &ret) || ret != XDP_PASS)
+		return false;
+	if (bpf_map_lookup_elem(bpf_map__fd(test->maps.parsed), &key, &got))
+		return false;
+	return !memcmp(&want, &got, sizeof(want));
+}
+
+static u32 seed = 1;
+
+static u32 rnd(void)
+{
+	seed = seed * 1664525 + 1013904223;
+	return seed >> 8;
+}
+
+/* Frames with a few bytes changed, mostly among the headers. */
+static void mutated(void)
+{
+	int bad = 0, roce = 0, i;
+	struct packet pk;
+
+	for (i = 0; i < 30000; i++) {
+		const struct frame_case *c =
+			&frame_cases[rnd() % ARRAY_SIZE(frame_cases)];
+		u32 len = frame_make(c, frame, &pk), n = rnd() % 4;
+		int is;
+
+		/* The first page alone is linear without our asking. */
+		if (len > 3000)
+			continue;
+		while (n--)
+			frame[rnd() % (len < 120 ? len : 120)] = rnd();
+		if (rnd() % 4 == 0)
+			len = 14 + rnd() % (len - 13);
+		TAP_CHECK(bad, same_parse(len, &is), "round %d, from %s", i,
+			  c->name);
+		roce += is != XROCE_ENCAP_OTHER;
+	}
+	tap_ok(!bad && roce > 1000,
+	       "BPF parses as C does (%d frames, %d RoCEv2)", i, roce);
+}
+
+static void hot_block(void)
+{
+	int fd = bpf_map__fd(test->maps.ruled), bad = 0;
+	u32 key = 0, ret;
+
+	for (int i = 0; i < 20000; i++) {
+		struct ruled r, got;
+
+		for (size_t j = 0; j < sizeof(r); j++)
+			((u8 *)&r)[j] = rnd();
+		/* Half of the PSNs close to what they are compared with */
+		if (i & 1) {
+			r.hot.una = r.hot.epsn + rnd() % 8;
+			r.hot.max = r.hot.una + rnd() % 8;
+			r.psn = r.hot.epsn + rnd() % 24 - 4;
+			r.hot.msg = rnd() & 3;
+			r.opcode = rnd() & 31;
+		}
+		bpf_map_update_elem(fd, &key, &r, 0);
+		memset(frame, 0, 14);
+		ruled_hot(&r);
+		TAP_CHECK(bad, !run(test->progs.rules, 14, 0, &ret) &&
+			  !bpf_map_lookup_elem(fd, &key, &got) &&
+			  !memcmp(&r, &got, sizeof(r)), "round %d", i);
+	}
+	tap_ok(!bad, "BPF and C find the same by the hot block's rules");
+}
+
+static void one_capture(const char *name)
+{
+	int bad = 0, roce = 0, other = 0, is;
+	char path[256];
+	struct pcap pc;
+	const u8 *p;
+	u32 len;
+
+	snprintf(path, sizeof(path), "../vectors/%s.pcap", name);
+	if (pcap_open(&pc, path)) {
+		tap_ok(false, "%s can be read", path);
+		return;
+	}
+	while ((p = pcap_next(&pc, &len))) {
+		struct parsed at = { 0 };
+
+		if (len > 3000)
+			continue;
+		memcpy(frame, p, len);
+		TAP_CHECK(bad, same_parse(len, &is), "frame %d", roce + other);
+		if (is == XROCE_ENCAP_OTHER) {
+			expect(&bad, "other", len, 0, XROCE_XDP_OTHER);
+			other++;
+			continue;
+		}
+		roce++;
+		parsed_frame(&at, frame, frame + len, len);
+		expect(&bad, "between others", len, 0, XROCE_XDP_NOT_OURS);
+		set_addr(at.dgid, IFINDEX, true);
+		expect(&bad, "no QP", len, 0, XROCE_XDP_NO_QP);
+		set_qp(at.pkt.qpn, XROCE_XDP_CPU_STAY);
+		expect(&bad, "ours", len, 0, XROCE_XDP_STAY);
+		set_addr(at.dgid, IFINDEX, false);
+		bpf_map_delete_elem(bpf_map__fd(skel->maps.xroce_qps),
+				    &at.pkt.qpn);
+	}
+	pcap_close(&pc);
+	tap_ok(!bad && roce >= 10, "%s: %d frames and %d others", name, roce,
+	       other);
+}
+
+static void captures(void)
+{
+	static const char * const names[] = {
+		"pingpong_rc", "pingpong_uc", "pingpong_ud", "rdma_send_bw",
+		"rdma_write_bw", "rdma_read_bw", "rdma_atomic_bw", "rdma_cm",
+		"rping",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		one_capture(names[i]);
+}
+
+/* The best of a few runs: what else goes on only makes one slower. */
+static u32 ns(struct bpf_program *prog, u32 len)
+{
+	u32 best = ~0u;
+
+	for (int i = 0; i < 7; i++) {
+		LIBBPF_OPTS(bpf_test_run_opts, opts,
+			.data_in = frame, .data_size_in = len,
+			.repeat = 300000);
+
+		if (bpf_prog_test_run_opts(bpf_program__fd(prog), &opts))
+			return 0;
+		if (opts.duration < best)
+			best = opts.duration;
+	}
+	return best;
+}
+
+static void bench(void)
+{
+	static const struct {
+		const char *name;
+		struct packet pk;
+		bool tcp;
+	} frames[] = {
+		{ "TCP, IPv4", { .payload = 64 }, true },
+		{ "RoCEv2 for another", { .payload = 64, .dst = 3 }, false },
+		{ "WRITE only, IPv4",
+		  { .opcode = 0x0a, .hdr = 16, .payload = 64 }, false },
+		{ "WRITE only, IPv6, VLAN", { .opcode = 0x0a, .hdr = 16,
+		  .payload = 64, .version = 6, .tags = 1 }, false },
+		{ "ACK, IPv4", { .opcode = 0x11, .hdr = 4 }, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++) {
+		struct packet pk = frames[i].pk;
+		u32 len = packet_make(&pk, frame), none;
+
+		if (frames[i].tcp)
+			frame[pk.l3 + 9] = 6;
+		none = ns(test->progs.empty, len);
+		tap_note("%s: %u ns a frame, of which %u without a program's work",
+			 frames[i].name, ns(skel->progs.xroce, len), none);
+	}
+}
+
+static bool module_loaded(void)
+{
+	FILE *f = fopen("/proc/kallsyms", "r");
+	bool found = false;
+	char line[512];
+
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, " bpf_xroce_addr\t");
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static int setup(void)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	cpus = libbpf_num_possible_cpus();
+	skel = xroce_bpf__open();
+	if (!skel)
+		return -1;
+	bpf_map__set_max_entries(skel->maps.xroce_cpus, CPUMAP_SIZE);
+	if (xroce_bpf__load(skel))
+		return -1;
+	test = test_bpf__open_and_load();
+	if (!test)
+		return -1;
+	set_addr(gid4, IFINDEX, true);
+	set_addr(gid6, IFINDEX, true);
+	set_qp(17, XROCE_XDP_CPU_STAY);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	tap_start();
+	if (geteuid()) {
+		tap_skip("xdp", "needs root");
+		return tap_end();
+	}
+	/* With it the program asks the module and not the test's maps. */
+	if (module_loaded()) {
+		tap_skip("xdp", "the module is loaded");
+		return tap_end();
+	}
+	if (!tap_ok(!setup(), "the verifier takes the programs"))
+		return tap_end();
+	kinds();
+	linear();
+	to_cpus();
+	netdevs();
+	captures();
+	mutated();
+	hot_block();
+	if (argc > 1 && !strcmp(argv[1], "--bench"))
+		bench();
+	xroce_bpf__destroy(skel);
+	test_bpf__destroy(test);
+	return tap_end();
+}
