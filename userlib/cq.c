@@ -242,6 +242,12 @@ static struct xroce_cq *cq_create(struct ibv_context *ctx,
 		struct ib_uverbs_ex_create_cq_resp ibv;
 		struct xroce_create_cq_resp drv;
 	} resp = {};
+	/* Nothing of @wc_flags or @flags is the kernel's business. */
+	struct ibv_cq_init_attr_ex cmd = {
+		.cqe = attr->cqe,
+		.channel = attr->channel,
+		.comp_vector = attr->comp_vector,
+	};
 	struct xroce_cq *cq;
 	bool single;
 	int ret;
@@ -254,7 +260,7 @@ static struct xroce_cq *cq_create(struct ibv_context *ctx,
 	ret = xroce_lock_init(&cq->lock, single);
 	if (ret)
 		goto err_free;
-	ret = ibv_cmd_create_cq_ex(ctx, attr, &cq->vcq, NULL, 0, &resp.ibv,
+	ret = ibv_cmd_create_cq_ex(ctx, &cmd, &cq->vcq, NULL, 0, &resp.ibv,
 				   sizeof(resp), 0);
 	if (ret)
 		goto err_lock;
@@ -280,7 +286,6 @@ struct ibv_cq *xroce_create_cq(struct ibv_context *ctx, int cqe,
 		.cqe = cqe,
 		.channel = channel,
 		.comp_vector = vector,
-		.wc_flags = IBV_WC_STANDARD_FLAGS,
 	};
 	struct xroce_cq *cq;
 

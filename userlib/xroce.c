@@ -60,6 +60,11 @@ static int xroce_query_device(struct ibv_context *ctx,
 	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver),
 		 "%u.%u.%u", (unsigned int)(ver >> 32) & 0xffff,
 		 (unsigned int)(ver >> 16) & 0xffff, (unsigned int)ver & 0xffff);
+	if (size >= offsetofend(struct ibv_device_attr_ex,
+				completion_timestamp_mask))
+		attr->completion_timestamp_mask = UINT64_MAX;
+	if (size >= offsetofend(struct ibv_device_attr_ex, hca_core_clock))
+		attr->hca_core_clock = 1000000;		/* kHz: a ns a tick */
 	return 0;
 }
 
