@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the core finds under "xroce_env.h" when it is built into the module: the
+ * kernel's own types, locks and helpers. Owns no state.
+ */
+#ifndef XROCE_ENV_H
+#define XROCE_ENV_H
+
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/bottom_half.h>
+#include <linux/build_bug.h>
+#include <linux/cache.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/processor.h>
+#include <linux/spinlock.h>
+#include <linux/stddef.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <linux/unaligned.h>
+#include <asm/barrier.h>
+
+/* Ring indices, atomics on user memory and times are single 64-bit accesses. */
+#ifndef CONFIG_64BIT
+#error "xroce needs a 64-bit kernel"
+#endif
+
+#endif /* XROCE_ENV_H */
