@@ -22,8 +22,8 @@ export PREFIX KVER KDIR RDMA_CORE BPFTOOL CLANG VMLINUX_BTF DESTDIR
 room = @why=$$({ [ -d $1 ] || echo "not there"; $2 } 2>&1); \
 	if [ -z "$$why" ]; then $(MAKE) -C $1 all; else \
 	echo "$1: skipped:" $$why; fi
-has = command -v $1 >/dev/null || echo "no $1 ($2);"
-lib = pkg-config --exists $1 || echo "no $1 ($2);"
+has = command -v $1 >/dev/null || echo "no $1 ($2);";
+lib = pkg-config --exists $1 || echo "no $1 ($2);";
 
 all: kmod userlib bpf rdmatool
 
