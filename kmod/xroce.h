@@ -22,9 +22,20 @@
 #include "compat.h"
 #include "core/core.h"
 
-#define XROCE_GID_TBL_LEN	1024
+#define XROCE_VERSION		"0.1.0"
+#define XROCE_FW_VERSION	(0ull << 32 | 1 << 16 | 0)
+/* A GID index has 8 bits in an address vector. */
+#define XROCE_GID_TBL_LEN	256
+#define XROCE_MAX_QP		(1 << 18)
 #define XROCE_MAX_QP_WR		(1 << 15)
+#define XROCE_MAX_CQ		(1 << 20)
 #define XROCE_MAX_CQE		(1 << 22)
+#define XROCE_MAX_MR		(1 << 20)
+#define XROCE_MAX_PD		(1 << 20)
+#define XROCE_NO_VLAN		0xffff
+/* More than a network holds in flight is only loss: a window of packets. */
+#define XROCE_CWND_INIT		64
+#define XROCE_CWND_MAX		1024
 
 struct bpf_link;
 struct netlink_ext_ack;
@@ -38,7 +49,9 @@ struct xroce_counters {
  * @ib: must be first (ib_alloc_device)
  * @dev: the core's part
  * @ndev: held from creation to destruction of the link
- * @net: the network namespace whose UDP socket serves the link
+ * @net: the network namespace whose UDP socket serves the link; the link goes
+ *	before it does. NULL until the socket is there
+ * @active: port state as last reported
  * @gids: addresses of this link, by hash, RCU for readers, @gid_lock for writers
  * @xdp: attachment made by rdmatool; the link holds the only lasting reference,
  *	so that removing it detaches and frees the program. Guarded by @xdp_lock.
@@ -58,7 +71,8 @@ struct xroce_link {
 	u32 xdp_prog_id;
 	u32 xdp_flags;
 	struct cpumask steer;
-	struct list_head node;
+	struct hlist_node node;
+	bool active;
 };
 
 struct xroce_gid {
@@ -78,21 +92,22 @@ struct xroce_pd {
 
 /**
  * struct xroce_umem_ring - a ring and its mapping
- * @entry: how mmap() finds it; NULL for a kernel consumer's
+ * @entry: how mmap() finds it
+ * @size: bytes, whole pages
  */
 struct xroce_umem_ring {
 	struct rdma_user_mmap_entry entry;
 	struct xroce_ring *ring;
 	size_t size;
-	bool mapped;
 };
 
 /**
  * struct xroce_kcq - a completion queue; ib_core frees the ib_cq at once on
  *	destroy, so the living part stands apart and goes by RCU
  * @users: 1 for the owner and 1 while queued for its handler
- * @events: events asked for since the handler last began: whoever raises it from
- *	0 queues the CQ, so that one handler runs at a time
+ * @events: handler calls owed: whoever raises it from 0 queues the CQ, and one
+ *	handler is called at a time until it is 0 again
+ * @error: the CQ is in error: one of the calls owed is to the event handler
  */
 struct xroce_kcq {
 	struct xroce_cq cq;
@@ -100,6 +115,7 @@ struct xroce_kcq {
 	struct xroce_umem_ring *ring;
 	refcount_t users;
 	atomic_t events;
+	bool error;
 	struct llist_node work;
 	struct completion gone;
 	struct rcu_head rcu;
@@ -112,10 +128,14 @@ struct xroce_ibcq {
 
 /**
  * struct xroce_kqp - a queue pair's living part
- * @users: 1 for the owner, 1 while queued for a run, 1 while its timer is armed
+ * @users: 1 for the owner, 1 while queued for a run, 1 for each packet looped
+ *	back. Not for the timer: xroce_timer_stop() waits for it
  * @queued: in a CPU's work list
+ * @events: bits by &enum xroce_event: events to be raised by the next run
+ * @mutex: one modify at a time; guards @attr
+ * @attr: attributes as last set, for query
  * @dmac, @smac, @vlan: link-layer path; written before the QP leaves INIT and in
- *	SQD, read by its sender
+ *	SQD, read by its sender. @vlan is XROCE_NO_VLAN for none
  * @loop: the peer is an address of this host: packets go straight to receive
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
  */
@@ -124,12 +144,14 @@ struct xroce_kqp {
 	struct ib_qp *ib;
 	struct xroce_link *link;
 	struct xroce_rq own_rq;
+	struct xroce_rwqe rwqe;
 	struct xroce_umem_ring *sq_ring;
 	struct xroce_umem_ring *rq_ring;
 	struct mutex mutex;
 	struct ib_qp_attr attr;
 	refcount_t users;
 	atomic_t queued;
+	unsigned long events;
 	struct llist_node work;
 	struct hrtimer timer;
 	struct completion gone;
@@ -184,25 +206,30 @@ static inline struct xroce_kcq *xroce_cq_kcq(struct xroce_cq *cq)
 }
 
 /*
- * link.c: links and the network namespaces they live in. A link is found by its
- * netdev or by name; all changes under the links' mutex.
+ * link.c: links and the network namespaces they live in. xroce_link_get() finds
+ * a link that is registered and keeps it so until xroce_link_put(); the _rcu()
+ * look-ups find it from shortly before to shortly after.
  */
 int xroce_link_new(struct net *net, const char *name, struct net_device *ndev,
 		   struct netlink_ext_ack *extack);
 struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev);
 struct xroce_link *xroce_link_get(struct net_device *ndev);
+struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name);
 void xroce_link_put(struct xroce_link *link);
 bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid);
 struct xroce_link *xroce_link_by_gid_rcu(struct net *net,
 					 const union ib_gid *gid);
 int xroce_link_gid_add(struct xroce_link *link, const union ib_gid *gid, u32 i);
 void xroce_link_gid_del(struct xroce_link *link, u32 index);
+void xroce_link_free(struct xroce_link *link);
 int xroce_link_init(void);
 void xroce_link_exit(void);
 
 /* ib_dev.c: device, port, GID, PD and user context verbs. */
+void xroce_ib_init(struct xroce_link *link);
 int xroce_ib_register(struct xroce_link *link, const char *name);
 u32 xroce_link_mtu(const struct xroce_link *link);
+bool xroce_link_active(const struct xroce_link *link);
 
 /* ib_qp.c, ib_cq.c, ib_mr.c: the verbs of each. */
 extern const struct ib_device_ops xroce_qp_ops;
