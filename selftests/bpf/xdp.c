@@ -4,7 +4,6 @@
  * bytes it leaves, for every kind of frame; and the shared headers in BPF
  * against the same in user space. Needs root, no module and no network.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
