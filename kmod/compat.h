@@ -25,14 +25,40 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define XROCE_CRC_SHASH
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
-#define xroce_setup_udp_sock(net, sock, cfg) \
-	setup_udp_tunnel_sock(net, sock, cfg)
-#define xroce_release_udp_sock(sock)	udp_tunnel_sock_release(sock)
+/* What stands for a UDP tunnel's socket: a struct sock since 7.x, by type. */
+#define xroce_udp_tunnel_sk(sock)					\
+	_Generic(udp_tunnel_sock_release,				\
+		 void (*)(struct sock *): (sock)->sk,			\
+		 void (*)(struct socket *): (sock))
+
+/* An ib_device of a network namespace; before 7.0 all began in the initial one. */
+#ifdef ib_alloc_device_with_net
+#define xroce_alloc_link(net)						\
+	ib_alloc_device_with_net(xroce_link, ib, net)
 #else
-#define xroce_setup_udp_sock(net, sock, cfg) \
-	setup_udp_tunnel_sock(net, (sock)->sk, cfg)
-#define xroce_release_udp_sock(sock)	udp_tunnel_sock_release((sock)->sk)
+#define xroce_alloc_link(net) ({					\
+	struct xroce_link *_link = ib_alloc_device(xroce_link, ib);	\
+									\
+	if (_link)							\
+		write_pnet(&_link->ib.coredev.rdma_net, net);		\
+	_link;								\
+})
+#endif
+
+/* Since 6.14 ib_core reports a port's state as its netdev's changes. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#define XROCE_CORE_PORT_EVENTS	0
+#else
+#define XROCE_CORE_PORT_EVENTS	1
+#endif
+
+/* 7.0 and later: registration may name a DMA handle; another name for pinning. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define xroce_umem_get(ib, addr, len, access) ib_umem_get(ib, addr, len, access)
+#else
+#define XROCE_HAVE_DMAH
+#define xroce_umem_get(ib, addr, len, access) \
+	ib_umem_get_va(ib, addr, len, access)
 #endif
 
 #endif /* XROCE_COMPAT_H */

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completion queue verbs. Process context, serialised by uverbs for each CQ;
+ * the core fills the ring, the user empties it and arms it without asking.
+ */
+#include <linux/log2.h>
+
+#include "xroce.h"
+
+static void xroce_kcq_destroy(struct xroce_kcq *kcq)
+{
+	/* Its QPs are gone: nothing is posted; its handler may be queued. */
+	xroce_kcq_put(kcq);
+	wait_for_completion(&kcq->gone);
+	xroce_ring_free(kcq->ring);
+	kfree_rcu(kcq, rcu);
+}
+
+static int xroce_ib_create_cq(struct ib_cq *ib,
+			      const struct ib_cq_init_attr *attr,
+			      struct uverbs_attr_bundle *attrs)
+{
+	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
+	struct xroce_link *link = to_xlink(ib->device);
+	struct xroce_create_cq_resp resp = {};
+	struct xroce_uctx *uctx;
+	struct xroce_kcq *kcq;
+	u32 depth;
+	int err;
+
+	if (!udata || attr->flags)
+		return -EOPNOTSUPP;
+	if (udata->outlen < sizeof(resp) || !attr->cqe ||
+	    attr->cqe > XROCE_MAX_CQE)
+		return -EINVAL;
+	uctx = rdma_udata_to_drv_context(udata, struct xroce_uctx, ib);
+	kcq = kzalloc(sizeof(*kcq), GFP_KERNEL_ACCOUNT);
+	if (!kcq)
+		return -ENOMEM;
+	depth = roundup_pow_of_two(attr->cqe);
+	kcq->ring = xroce_ring_alloc(&uctx->ib, depth,
+				     sizeof(struct xroce_cqe), &resp.ring);
+	if (IS_ERR(kcq->ring)) {
+		err = PTR_ERR(kcq->ring);
+		kfree(kcq);
+		return err;
+	}
+	kcq->ib = ib;
+	refcount_set(&kcq->users, 1);
+	init_completion(&kcq->gone);
+	xroce_cq_init(&kcq->cq, &link->dev, kcq->ring->ring, depth);
+	container_of(ib, struct xroce_ibcq, ib)->kcq = kcq;
+	ib->cqe = depth;
+
+	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (err)
+		xroce_kcq_destroy(kcq);
+	return err;
+}
+
+static int xroce_ib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
+{
+	xroce_kcq_destroy(to_kcq(ib));
+	return 0;
+}
+
+/* The user's way is to do the same in the ring. */
+static int xroce_ib_req_notify_cq(struct ib_cq *ib,
+				  enum ib_cq_notify_flags flags)
+{
+	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
+	struct xroce_ring *ring = to_kcq(ib)->cq.ring;
+
+	WRITE_ONCE(ring->arm, solicited ? XROCE_ARM_SOLICITED : XROCE_ARM_NEXT);
+	/* Pairs with the one between a completion and the look at arm. */
+	smp_mb();
+	return (flags & IB_CQ_REPORT_MISSED_EVENTS) &&
+	       READ_ONCE(ring->prod) != READ_ONCE(ring->cons);
+}
+
+const struct ib_device_ops xroce_cq_ops = {
+	.create_cq = xroce_ib_create_cq,
+	.destroy_cq = xroce_ib_destroy_cq,
+	.req_notify_cq = xroce_ib_req_notify_cq,
+	INIT_RDMA_OBJ_SIZE(ib_cq, xroce_ibcq, ib),
+};

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Device, port, GID, PD and user context verbs. Process context; they read the
+ * netdev's state as it is and own none.
+ */
+#include <net/addrconf.h>
+
+#include "xroce.h"
+
+/* IPv6, UDP, BTH, XRCETH, RETH, immediate and ICRC around a payload. */
+#define XROCE_OVERHEAD	(40 + 8 + 12 + 4 + 16 + 4 + 4)
+
+/**
+ * xroce_link_mtu() - the largest path MTU that the netdev has room for
+ *
+ * Return: bytes, 0 when not even the smallest fits.
+ */
+u32 xroce_link_mtu(const struct xroce_link *link)
+{
+	u32 room = READ_ONCE(link->ndev->mtu);
+	u32 mtu;
+
+	for (mtu = 4096; mtu >= 256; mtu /= 2)
+		if (mtu + XROCE_OVERHEAD <= room)
+			return mtu;
+	return 0;
+}
+
+/**
+ * xroce_link_active() - can the netdev send
+ */
+bool xroce_link_active(const struct xroce_link *link)
+{
+	return netif_running(link->ndev) && netif_carrier_ok(link->ndev);
+}
+
+static int xroce_ib_query_device(struct ib_device *ib,
+				 struct ib_device_attr *attr,
+				 struct ib_udata *udata)
+{
+	if (udata->inlen || udata->outlen)
+		return -EINVAL;
+	attr->fw_ver = XROCE_FW_VERSION;
+	attr->sys_image_guid = ib->node_guid;
+	attr->max_mr_size = ~0ull;
+	attr->page_size_cap = GENMASK(31, PAGE_SHIFT);
+	attr->vendor_id = 0xffffff;	/* not an OUI: there is no vendor */
+	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
+				 IB_DEVICE_PORT_ACTIVE_EVENT |
+				 IB_DEVICE_SYS_IMAGE_GUID |
+				 IB_DEVICE_RC_RNR_NAK_GEN;
+	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
+	attr->max_qp = XROCE_MAX_QP;
+	attr->max_qp_wr = XROCE_MAX_QP_WR;
+	attr->max_send_sge = XROCE_MAX_SGE;
+	attr->max_recv_sge = XROCE_MAX_SGE;
+	attr->max_sge_rd = XROCE_MAX_SGE;
+	attr->max_cq = XROCE_MAX_CQ;
+	attr->max_cqe = XROCE_MAX_CQE;
+	attr->max_mr = XROCE_MAX_MR;
+	attr->max_pd = XROCE_MAX_PD;
+	attr->max_qp_rd_atom = XROCE_MAX_RD_ATOMIC;
+	attr->max_qp_init_rd_atom = XROCE_MAX_RD_ATOMIC;
+	attr->max_res_rd_atom = XROCE_MAX_RD_ATOMIC * XROCE_MAX_QP;
+	attr->atomic_cap = IB_ATOMIC_HCA;
+	attr->masked_atomic_cap = IB_ATOMIC_NONE;
+	attr->max_pkeys = 1;
+	attr->local_ca_ack_delay = 12;	/* 17 ms: a busy CPU answers late */
+	return 0;
+}
+
+static void xroce_ib_fw_str(struct ib_device *ib, char *str)
+{
+	strscpy(str, XROCE_VERSION, IB_FW_VERSION_NAME_MAX);
+}
+
+static int xroce_ib_query_port(struct ib_device *ib, u32 port,
+			       struct ib_port_attr *attr)
+{
+	struct xroce_link *link = to_xlink(ib);
+	u32 mtu = xroce_link_mtu(link);
+
+	if (xroce_link_active(link)) {
+		attr->state = IB_PORT_ACTIVE;
+		attr->phys_state = IB_PORT_PHYS_STATE_LINK_UP;
+	} else {
+		attr->state = IB_PORT_DOWN;
+		attr->phys_state = netif_running(link->ndev) ?
+				   IB_PORT_PHYS_STATE_POLLING :
+				   IB_PORT_PHYS_STATE_DISABLED;
+	}
+	attr->max_mtu = IB_MTU_4096;
+	attr->active_mtu = ib_mtu_int_to_enum(mtu ?: 256);
+	attr->phys_mtu = READ_ONCE(link->ndev->mtu);
+	attr->gid_tbl_len = XROCE_GID_TBL_LEN;
+	attr->ip_gids = true;
+	attr->max_msg_sz = XROCE_MAX_MSG;
+	attr->pkey_tbl_len = 1;
+	attr->max_vl_num = 1;
+	return ib_get_eth_speed(ib, port, &attr->active_speed,
+				&attr->active_width);
+}
+
+/* Without MAD and CM so far: there is no GSI QP, and rdma_cm keeps away. */
+static int xroce_ib_immutable(struct ib_device *ib, u32 port,
+			      struct ib_port_immutable *immutable)
+{
+	immutable->core_cap_flags = RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP |
+				    RDMA_CORE_CAP_ETH_AH;
+	immutable->gid_tbl_len = XROCE_GID_TBL_LEN;
+	immutable->pkey_tbl_len = 1;
+	return 0;
+}
+
+static enum rdma_link_layer xroce_ib_link_layer(struct ib_device *ib, u32 port)
+{
+	return IB_LINK_LAYER_ETHERNET;
+}
+
+static int xroce_ib_query_pkey(struct ib_device *ib, u32 port, u16 index,
+			       u16 *pkey)
+{
+	if (index)
+		return -EINVAL;
+	*pkey = XROCE_PKEY_DEFAULT;
+	return 0;
+}
+
+/*
+ * ib_core offers the addresses of everything above the netdev. Ours are its own
+ * and those of an 802.1Q VLAN on it: a bridge's or bond's packets would pass by
+ * that device.
+ */
+static bool xroce_gid_dev_ok(const struct xroce_link *link,
+			     const struct net_device *ndev)
+{
+	if (ndev == link->ndev)
+		return true;
+	return is_vlan_dev(ndev) &&
+	       vlan_dev_vlan_proto(ndev) == htons(ETH_P_8021Q) &&
+	       vlan_dev_priv(ndev)->real_dev == link->ndev;
+}
+
+static int xroce_ib_add_gid(const struct ib_gid_attr *attr, void **context)
+{
+	struct xroce_link *link = to_xlink(attr->device);
+	bool ok;
+
+	if (attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
+		return -EOPNOTSUPP;
+	rcu_read_lock();
+	ok = xroce_gid_dev_ok(link, rcu_dereference(attr->ndev));
+	rcu_read_unlock();
+	if (!ok)
+		return -EOPNOTSUPP;
+	return xroce_link_gid_add(link, &attr->gid, attr->index);
+}
+
+static int xroce_ib_del_gid(const struct ib_gid_attr *attr, void **context)
+{
+	xroce_link_gid_del(to_xlink(attr->device), attr->index);
+	return 0;
+}
+
+static int xroce_ib_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+static int xroce_ib_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx,
+				   struct ib_udata *udata)
+{
+	struct xroce_alloc_ucontext_resp resp = {
+		.max_inline = XROCE_MAX_INLINE,
+	};
+
+	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
+}
+
+static void xroce_ib_dealloc_ucontext(struct ib_ucontext *uctx)
+{
+}
+
+/*
+ * There are no mappings to take away: rings are memory of their own. That this
+ * exists lets a device be unregistered, or the module unloaded, under a user.
+ */
+static void xroce_ib_disassociate(struct ib_ucontext *uctx)
+{
+}
+
+static void xroce_ib_dealloc_driver(struct ib_device *ib)
+{
+	xroce_link_free(to_xlink(ib));
+}
+
+static const struct ib_device_ops xroce_dev_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = (enum rdma_driver_id)XROCE_DRIVER_ID,
+	.uverbs_abi_ver = XROCE_ABI_VERSION,
+
+	.add_gid = xroce_ib_add_gid,
+	.alloc_pd = xroce_ib_alloc_pd,
+	.alloc_ucontext = xroce_ib_alloc_ucontext,
+	.dealloc_driver = xroce_ib_dealloc_driver,
+	.dealloc_pd = xroce_ib_dealloc_pd,
+	.dealloc_ucontext = xroce_ib_dealloc_ucontext,
+	.del_gid = xroce_ib_del_gid,
+	.disassociate_ucontext = xroce_ib_disassociate,
+	.get_dev_fw_str = xroce_ib_fw_str,
+	.get_link_layer = xroce_ib_link_layer,
+	.get_port_immutable = xroce_ib_immutable,
+	.mmap = xroce_ib_mmap,
+	.mmap_free = xroce_ib_mmap_free,
+	.query_device = xroce_ib_query_device,
+	.query_pkey = xroce_ib_query_pkey,
+	.query_port = xroce_ib_query_port,
+
+	INIT_RDMA_OBJ_SIZE(ib_pd, xroce_pd, ib),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, xroce_uctx, ib),
+};
+
+/**
+ * xroce_ib_init() - from here on ib_dealloc_device() frees all of a link
+ */
+void xroce_ib_init(struct xroce_link *link)
+{
+	struct ib_device *ib = &link->ib;
+
+	ib_set_device_ops(ib, &xroce_dev_ops);
+	ib_set_device_ops(ib, &xroce_qp_ops);
+	ib_set_device_ops(ib, &xroce_cq_ops);
+	ib_set_device_ops(ib, &xroce_mr_ops);
+	ib_set_device_ops(ib, &xroce_stats_ops);
+	ib_set_device_ops(ib, &xroce_res_ops);
+}
+
+/**
+ * xroce_ib_register() - show a link to the world
+ *
+ * Process context, without RTNL. On error the caller deallocates the device.
+ */
+int xroce_ib_register(struct xroce_link *link, const char *name)
+{
+	struct ib_device *ib = &link->ib;
+	int err;
+
+	ib->node_type = RDMA_NODE_IB_CA;
+	ib->phys_port_cnt = 1;
+	ib->num_comp_vectors = num_possible_cpus();
+	strscpy(ib->node_desc, "xroce", sizeof(ib->node_desc));
+	addrconf_addr_eui48((u8 *)&ib->node_guid, link->ndev->dev_addr);
+	/* Doorbells; the rest of the data path has no system call. */
+	ib->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
+			       BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
+			       BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
+	ib_mark_name_assigned_by_user(ib);
+	link->active = xroce_link_active(link);
+	err = ib_device_set_netdev(ib, link->ndev, 1);
+	if (err)
+		return err;
+	return ib_register_device(ib, name, NULL);
+}

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue pair verbs. Process context; kqp->mutex makes one modify at a time and
+ * guards the attributes as the user set them. Posting is the user's own, in the
+ * mapped rings: the post verbs are only its doorbells.
+ */
+#include <linux/log2.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_cache.h>
+
+#include "xroce.h"
+
+#define XROCE_QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
+			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
+
+static void kqp_free_rcu(struct rcu_head *rcu)
+{
+	struct xroce_kqp *kqp = container_of(rcu, struct xroce_kqp, rcu);
+
+	kvfree(kqp->qp.req.wqe);
+	kvfree(kqp->qp.req.swq);
+	kvfree(kqp->qp.resp.rd);
+	kfree(kqp);
+}
+
+/* A QP that the core has not seen, or has been made to forget. */
+static void kqp_free(struct xroce_kqp *kqp)
+{
+	xroce_ring_free(kqp->sq_ring);
+	xroce_ring_free(kqp->rq_ring);
+	mutex_destroy(&kqp->mutex);
+	/* A run that was under way may look at all but the rings. */
+	call_rcu(&kqp->rcu, kqp_free_rcu);
+}
+
+static void kqp_destroy(struct xroce_kqp *kqp)
+{
+	xroce_table_del_qp(kqp);
+	xroce_qp_kill(&kqp->qp);
+	xroce_timer_stop(kqp);
+	xroce_kqp_put(kqp);
+	wait_for_completion(&kqp->gone);
+	kqp_free(kqp);
+}
+
+static int kqp_alloc_sq(struct xroce_kqp *kqp, struct xroce_uctx *uctx,
+			struct ib_qp_cap *cap, struct xroce_ring_info *info)
+{
+	struct xroce_req *req = &kqp->qp.req;
+	u32 depth, stride;
+
+	depth = roundup_pow_of_two(max(cap->max_send_wr, 1U));
+	stride = ALIGN(sizeof(struct xroce_send_wqe) +
+		       max_t(u32, cap->max_inline_data, cap->max_send_sge *
+			     sizeof(struct xroce_sge)), XROCE_SLOT_ALIGN);
+	req->wqe = kvcalloc(depth, stride, GFP_KERNEL_ACCOUNT);
+	req->swq = kvcalloc(depth, sizeof(*req->swq), GFP_KERNEL_ACCOUNT);
+	if (!req->wqe || !req->swq)
+		return -ENOMEM;
+	kqp->sq_ring = xroce_ring_alloc(&uctx->ib, depth, stride, info);
+	if (IS_ERR(kqp->sq_ring)) {
+		int err = PTR_ERR(kqp->sq_ring);
+
+		kqp->sq_ring = NULL;
+		return err;
+	}
+	req->ring = kqp->sq_ring->ring;
+	req->depth = depth;
+	req->stride = stride;
+	req->max_sge = cap->max_send_sge;
+	req->max_inline = cap->max_inline_data;
+	cap->max_send_wr = depth;
+	return 0;
+}
+
+static int kqp_alloc_rq(struct xroce_kqp *kqp, struct xroce_uctx *uctx,
+			struct ib_qp_cap *cap, struct xroce_ring_info *info)
+{
+	u32 depth, stride;
+
+	depth = roundup_pow_of_two(max(cap->max_recv_wr, 1U));
+	stride = ALIGN(sizeof(struct xroce_recv_wqe) +
+		       cap->max_recv_sge * sizeof(struct xroce_sge),
+		       XROCE_SLOT_ALIGN);
+	kqp->rq_ring = xroce_ring_alloc(&uctx->ib, depth, stride, info);
+	if (IS_ERR(kqp->rq_ring)) {
+		int err = PTR_ERR(kqp->rq_ring);
+
+		kqp->rq_ring = NULL;
+		return err;
+	}
+	xroce_rq_init(&kqp->own_rq, kqp->rq_ring->ring, depth, stride,
+		      cap->max_recv_sge);
+	cap->max_recv_wr = depth;
+	return 0;
+}
+
+static int kqp_check_init(const struct ib_qp_init_attr *init)
+{
+	const struct ib_qp_cap *cap = &init->cap;
+
+	if (init->qp_type != IB_QPT_RC || init->srq || init->rwq_ind_tbl ||
+	    init->create_flags)
+		return -EOPNOTSUPP;
+	if (!init->send_cq || !init->recv_cq ||
+	    cap->max_send_wr > XROCE_MAX_QP_WR ||
+	    cap->max_recv_wr > XROCE_MAX_QP_WR ||
+	    cap->max_send_sge > XROCE_MAX_SGE ||
+	    cap->max_recv_sge > XROCE_MAX_SGE ||
+	    cap->max_inline_data > XROCE_MAX_INLINE)
+		return -EINVAL;
+	return 0;
+}
+
+static struct xroce_kqp *kqp_alloc(struct ib_qp *ib,
+				   const struct ib_qp_init_attr *init)
+{
+	struct xroce_link *link = to_xlink(ib->device);
+	struct xroce_kqp *kqp;
+	struct xroce_qp *qp;
+
+	kqp = kzalloc(sizeof(*kqp), GFP_KERNEL_ACCOUNT);
+	if (!kqp)
+		return NULL;
+	kqp->ib = ib;
+	kqp->link = link;
+	kqp->steer_cpu = -1;
+	kqp->vlan = XROCE_NO_VLAN;
+	mutex_init(&kqp->mutex);
+	refcount_set(&kqp->users, 1);
+	init_completion(&kqp->gone);
+	xroce_timer_init(kqp);
+
+	qp = &kqp->qp;
+	qp->dev = &link->dev;
+	qp->pd = ib->pd;
+	qp->scq = &to_kcq(init->send_cq)->cq;
+	qp->rcq = &to_kcq(init->recv_cq)->cq;
+	qp->rq = &kqp->own_rq;
+	qp->hot.transport = XROCE_RC;
+	qp->hot.mtu_shift = 8;
+	qp->req.sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->resp.wqe = &kqp->rwqe;
+	return kqp;
+}
+
+static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
+			      struct ib_udata *udata)
+{
+	struct xroce_create_qp_resp resp = {};
+	struct xroce_uctx *uctx;
+	struct xroce_kqp *kqp;
+	int err;
+
+	if (!udata)
+		return -EOPNOTSUPP;
+	if (udata->outlen < sizeof(resp))
+		return -EINVAL;
+	err = kqp_check_init(init);
+	if (err)
+		return err;
+	uctx = rdma_udata_to_drv_context(udata, struct xroce_uctx, ib);
+	kqp = kqp_alloc(ib, init);
+	if (!kqp)
+		return -ENOMEM;
+	err = kqp_alloc_sq(kqp, uctx, &init->cap, &resp.sq) ?:
+	      kqp_alloc_rq(kqp, uctx, &init->cap, &resp.rq);
+	if (err)
+		goto err_free;
+	kqp->attr.cap = init->cap;
+	xroce_qp_init(&kqp->qp);
+	err = xroce_table_add_qp(kqp);
+	if (err)
+		goto err_free;
+	container_of(ib, struct xroce_ibqp, ib)->kqp = kqp;
+
+	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (err)
+		kqp_destroy(kqp);
+	return err;
+
+err_free:
+	kqp_free(kqp);
+	return err;
+}
+
+static int xroce_ib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
+{
+	kqp_destroy(to_kqp(ib));
+	return 0;
+}
+
+/* Every attribute's own range; what is not here is not offered. */
+static int kqp_check_attr(const struct xroce_kqp *kqp,
+			  const struct ib_qp_attr *attr, int mask)
+{
+	if (mask & ~(IB_QP_STATE | IB_QP_CUR_STATE | IB_QP_ACCESS_FLAGS |
+		     IB_QP_EN_SQD_ASYNC_NOTIFY | IB_QP_PKEY_INDEX |
+		     IB_QP_PORT | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_TIMEOUT |
+		     IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_RQ_PSN |
+		     IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MIN_RNR_TIMER |
+		     IB_QP_SQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC |
+		     IB_QP_PATH_MIG_STATE | IB_QP_DEST_QPN))
+		return -EOPNOTSUPP;
+	if ((mask & IB_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify) ||
+	    (mask & IB_QP_PATH_MIG_STATE &&
+	     attr->path_mig_state != IB_MIG_MIGRATED) ||
+	    (mask & IB_QP_ACCESS_FLAGS &&
+	     attr->qp_access_flags & ~XROCE_QP_ACCESS))
+		return -EOPNOTSUPP;
+	if ((mask & IB_QP_PORT && attr->port_num != 1) ||
+	    (mask & IB_QP_PKEY_INDEX && attr->pkey_index) ||
+	    (mask & IB_QP_TIMEOUT && attr->timeout > 31) ||
+	    (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7) ||
+	    (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7) ||
+	    (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31) ||
+	    (mask & IB_QP_MAX_QP_RD_ATOMIC &&
+	     attr->max_rd_atomic > XROCE_MAX_RD_ATOMIC) ||
+	    (mask & IB_QP_MAX_DEST_RD_ATOMIC &&
+	     attr->max_dest_rd_atomic > XROCE_MAX_RD_ATOMIC) ||
+	    (mask & IB_QP_DEST_QPN && attr->dest_qp_num > XROCE_QPN_MASK))
+		return -EINVAL;
+	/* Beyond what the netdev takes every full packet would be lost. */
+	if (mask & IB_QP_PATH_MTU &&
+	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096 ||
+	     ib_mtu_enum_to_int(attr->path_mtu) > xroce_link_mtu(kqp->link)))
+		return -EINVAL;
+	return 0;
+}
+
+/* The path: addresses into @av, the link layer into the QP once all is right. */
+static int kqp_set_path(struct xroce_kqp *kqp, struct xroce_av *av,
+			const struct rdma_ah_attr *ah, u32 dest_qpn)
+{
+	const struct ib_global_route *grh = rdma_ah_read_grh(ah);
+	const struct ib_gid_attr *sgid = grh->sgid_attr;
+	const struct in6_addr *dst = (const struct in6_addr *)&grh->dgid;
+	u16 vlan = XROCE_NO_VLAN;
+	u8 smac[ETH_ALEN];
+	u16 sport;
+	int err;
+
+	if (!(rdma_ah_get_ah_flags(ah) & IB_AH_GRH) || !sgid ||
+	    sgid->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
+		return -EINVAL;
+	if (ipv6_addr_any(dst) || rdma_is_multicast_addr((void *)dst) ||
+	    ipv6_addr_v4mapped(dst) !=
+	    ipv6_addr_v4mapped((const struct in6_addr *)&sgid->gid))
+		return -EINVAL;
+	err = rdma_read_gid_l2_fields(sgid, &vlan, smac);
+	if (err)
+		return err;
+	/* A link that is on a VLAN itself: its netdev adds the tag. */
+	if (rcu_access_pointer(sgid->ndev) == kqp->link->ndev)
+		vlan = XROCE_NO_VLAN;
+
+	sport = rdma_get_udp_sport(grh->flow_label, kqp->ib->qp_num, dest_qpn);
+	xroce_av_set(av, sgid->gid.raw, grh->dgid.raw, grh->traffic_class,
+		     grh->hop_limit ?: IPV6_DEFAULT_HOPLIMIT,
+		     grh->flow_label & IB_GRH_FLOWLABEL_MASK, sport);
+	ether_addr_copy(kqp->dmac, ah->roce.dmac);
+	ether_addr_copy(kqp->smac, smac);
+	kqp->vlan = vlan;
+	rcu_read_lock();
+	kqp->loop = xroce_link_by_gid_rcu(kqp->link->net, &grh->dgid);
+	rcu_read_unlock();
+	return 0;
+}
+
+/* For query: as the user said it. */
+static void kqp_note_attr(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
+			  int mask)
+{
+	struct ib_qp_attr *to = &kqp->attr;
+
+	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_RESET) {
+		struct ib_qp_cap cap = to->cap;
+
+		memset(to, 0, sizeof(*to));
+		to->cap = cap;
+		return;
+	}
+	if (mask & IB_QP_ACCESS_FLAGS)
+		to->qp_access_flags = attr->qp_access_flags;
+	if (mask & IB_QP_PORT)
+		to->port_num = attr->port_num;
+	if (mask & IB_QP_AV) {
+		to->ah_attr = attr->ah_attr;
+		to->ah_attr.grh.sgid_attr = NULL;
+	}
+	if (mask & IB_QP_PATH_MTU)
+		to->path_mtu = attr->path_mtu;
+	if (mask & IB_QP_TIMEOUT)
+		to->timeout = attr->timeout;
+	if (mask & IB_QP_RETRY_CNT)
+		to->retry_cnt = attr->retry_cnt;
+	if (mask & IB_QP_RNR_RETRY)
+		to->rnr_retry = attr->rnr_retry;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		to->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		to->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		to->min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IB_QP_DEST_QPN)
+		to->dest_qp_num = attr->dest_qp_num;
+}
+
+static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
+		      int mask)
+{
+	enum ib_qp_state cur = READ_ONCE(kqp->qp.hot.state);
+	struct xroce_attr x = {
+		.state = attr->qp_state,
+		.timeout = attr->timeout,
+		.retry_cnt = attr->retry_cnt,
+		.rnr_retry = attr->rnr_retry,
+		.min_rnr_timer = attr->min_rnr_timer,
+		.pkey = XROCE_PKEY_DEFAULT,
+		.access = attr->qp_access_flags,
+		.dest_qpn = attr->dest_qp_num,
+		.rq_psn = attr->rq_psn & XROCE_PSN_MASK,
+		.sq_psn = attr->sq_psn & XROCE_PSN_MASK,
+		.max_rd_atomic = attr->max_rd_atomic,
+		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
+	};
+	int err;
+
+	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != cur)
+		return -EINVAL;
+	if (!ib_modify_qp_is_ok(cur, mask & IB_QP_STATE ? attr->qp_state : cur,
+				IB_QPT_RC, mask))
+		return -EINVAL;
+	err = kqp_check_attr(kqp, attr, mask);
+	if (err)
+		return err;
+	if (mask & IB_QP_PATH_MTU)
+		x.path_mtu = ib_mtu_enum_to_int(attr->path_mtu);
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && x.max_dest_rd_atomic) {
+		x.rd = kvcalloc(x.max_dest_rd_atomic, sizeof(*x.rd),
+				GFP_KERNEL_ACCOUNT);
+		if (!x.rd)
+			return -ENOMEM;
+	}
+	if (mask & IB_QP_AV) {
+		err = kqp_set_path(kqp, &x.av, &attr->ah_attr,
+				   mask & IB_QP_DEST_QPN ? attr->dest_qp_num :
+				   kqp->attr.dest_qp_num);
+		if (err)
+			goto out;
+	}
+	/* Masks are ib_core's; what the core has no use for it passes over. */
+	xroce_qp_modify(&kqp->qp, &x, mask);
+	kqp_note_attr(kqp, attr, mask);
+out:
+	kvfree(x.rd);
+	return err;
+}
+
+static int xroce_ib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
+			      int mask, struct ib_udata *udata)
+{
+	struct xroce_kqp *kqp = to_kqp(ib);
+	int err;
+
+	mutex_lock(&kqp->mutex);
+	err = kqp_modify(kqp, attr, mask);
+	mutex_unlock(&kqp->mutex);
+	return err;
+}
+
+static int xroce_ib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
+			     int mask, struct ib_qp_init_attr *init)
+{
+	struct xroce_kqp *kqp = to_kqp(ib);
+	struct xroce_qp *qp = &kqp->qp;
+
+	mutex_lock(&kqp->mutex);
+	*attr = kqp->attr;
+	spin_lock_bh(&qp->lock);
+	attr->qp_state = qp->hot.state;
+	attr->rq_psn = qp->hot.epsn;
+	attr->sq_psn = qp->hot.next;
+	attr->sq_draining = qp->hot.state == XROCE_QPS_SQD &&
+			    qp->hot.una != qp->hot.next;
+	spin_unlock_bh(&qp->lock);
+	mutex_unlock(&kqp->mutex);
+	attr->cur_qp_state = attr->qp_state;
+	attr->path_mig_state = IB_MIG_MIGRATED;
+
+	memset(init, 0, sizeof(*init));
+	init->event_handler = ib->event_handler;
+	init->qp_context = ib->qp_context;
+	init->send_cq = ib->send_cq;
+	init->recv_cq = ib->recv_cq;
+	init->cap = attr->cap;
+	init->sq_sig_type = qp->req.sig_all ? IB_SIGNAL_ALL_WR :
+					      IB_SIGNAL_REQ_WR;
+	init->qp_type = ib->qp_type;
+	return 0;
+}
+
+/* The user has put work into a ring and found that nobody looks at it. */
+static void kqp_doorbell(struct xroce_kqp *kqp)
+{
+	local_bh_disable();
+	xroce_env_count(&kqp->link->dev, XROCE_CNT_DOORBELLS, 1);
+	xroce_qp_run(&kqp->qp);
+	local_bh_enable();
+}
+
+static int xroce_ib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
+			      const struct ib_send_wr **bad_wr)
+{
+	if (wr) {
+		*bad_wr = wr;
+		return -EOPNOTSUPP;
+	}
+	kqp_doorbell(to_kqp(ib));
+	return 0;
+}
+
+static int xroce_ib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
+			      const struct ib_recv_wr **bad_wr)
+{
+	if (wr) {
+		*bad_wr = wr;
+		return -EOPNOTSUPP;
+	}
+	kqp_doorbell(to_kqp(ib));
+	return 0;
+}
+
+const struct ib_device_ops xroce_qp_ops = {
+	.create_qp = xroce_ib_create_qp,
+	.destroy_qp = xroce_ib_destroy_qp,
+	.modify_qp = xroce_ib_modify_qp,
+	.post_recv = xroce_ib_post_recv,
+	.post_send = xroce_ib_post_send,
+	.query_qp = xroce_ib_query_qp,
+	INIT_RDMA_OBJ_SIZE(ib_qp, xroce_ibqp, ib),
+};

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Links: their making and end, what becomes of their netdev and namespace, and
+ * finding them. Changes in process context under xroce_links_lock, the GIDs
+ * under each link's gid_lock; look-ups under RCU, from any context.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/hash.h>
+#include <linux/if_arp.h>
+#include <net/net_namespace.h>
+
+#include "xroce.h"
+
+static DEFINE_MUTEX(xroce_links_lock);
+static DEFINE_HASHTABLE(xroce_links, 6);	/* by netdev */
+
+/* To who can read it, else to the log: nldev has no extended acks for us. */
+#define link_err(extack, name, ndev, text) do {				\
+	struct netlink_ext_ack *_ext = (extack);			\
+									\
+	if (_ext)							\
+		NL_SET_ERR_MSG(_ext, text);				\
+	else								\
+		pr_info("link %s on %s: %s\n", name,			\
+			netdev_name(ndev), text);			\
+} while (0)
+
+static struct xroce_link *link_find(const struct net_device *ndev)
+{
+	struct xroce_link *link;
+
+	hash_for_each_possible_rcu(xroce_links, link, node,
+				   (unsigned long)ndev,
+				   lockdep_is_held(&xroce_links_lock))
+		if (link->ndev == ndev)
+			return link;
+	return NULL;
+}
+
+/**
+ * xroce_link_by_ndev_rcu() - the link whose packets come in by a netdev
+ * @ndev: the link's own, or a VLAN on it
+ */
+struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev)
+{
+	struct xroce_link *link = link_find(ndev);
+
+	if (!link && is_vlan_dev(ndev))
+		link = link_find(vlan_dev_real_dev(ndev));
+	return link;
+}
+
+/**
+ * xroce_link_get() - the registered link on a netdev, kept from unregistering
+ *
+ * Any context. Return: to be given back by xroce_link_put(), or NULL.
+ */
+struct xroce_link *xroce_link_get(struct net_device *ndev)
+{
+	struct xroce_link *link;
+
+	rcu_read_lock();
+	link = link_find(ndev);
+	if (link && !ib_device_try_get(&link->ib))
+		link = NULL;
+	rcu_read_unlock();
+	return link;
+}
+
+/**
+ * xroce_link_get_by_name() - the same by the device's name, in a namespace
+ */
+struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name)
+{
+	struct xroce_link *link, *found = NULL;
+	int bkt;
+
+	/* Not dev_name(), whose memory a rename frees. */
+	rcu_read_lock();
+	hash_for_each_rcu(xroce_links, bkt, link, node) {
+		if (!net_eq(link->net, net) ||
+		    strcmp(link->ib.name, name))
+			continue;
+		if (ib_device_try_get(&link->ib))
+			found = link;
+		break;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/**
+ * xroce_link_put() - let a link be unregistered again
+ */
+void xroce_link_put(struct xroce_link *link)
+{
+	ib_device_put(&link->ib);
+}
+
+static u32 gid_hash(const union ib_gid *gid)
+{
+	return jhash2((const u32 *)gid->raw, 4, 0);
+}
+
+/**
+ * xroce_link_has_gid() - is it an address of this link; under RCU
+ */
+bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid)
+{
+	struct xroce_gid *g;
+
+	hash_for_each_possible_rcu(link->gids, g, node, gid_hash(gid))
+		if (!memcmp(&g->gid, gid, sizeof(*gid)))
+			return true;
+	return false;
+}
+
+/**
+ * xroce_link_by_gid_rcu() - the link of a namespace that has an address
+ */
+struct xroce_link *xroce_link_by_gid_rcu(struct net *net,
+					 const union ib_gid *gid)
+{
+	struct xroce_link *link;
+	int bkt;
+
+	hash_for_each_rcu(xroce_links, bkt, link, node)
+		if (net_eq(link->net, net) && xroce_link_has_gid(link, gid))
+			return link;
+	return NULL;
+}
+
+/**
+ * xroce_link_gid_add() - a link has one more address
+ * @i: its index in ib_core's table
+ */
+int xroce_link_gid_add(struct xroce_link *link, const union ib_gid *gid, u32 i)
+{
+	struct xroce_gid *g;
+
+	g = kmalloc(sizeof(*g), GFP_KERNEL);
+	if (!g)
+		return -ENOMEM;
+	g->gid = *gid;
+	g->index = i;
+	spin_lock_bh(&link->gid_lock);
+	hash_add_rcu(link->gids, &g->node, gid_hash(gid));
+	spin_unlock_bh(&link->gid_lock);
+	return 0;
+}
+
+/**
+ * xroce_link_gid_del() - the address with an index is gone
+ */
+void xroce_link_gid_del(struct xroce_link *link, u32 index)
+{
+	struct xroce_gid *g;
+	int bkt;
+
+	spin_lock_bh(&link->gid_lock);
+	hash_for_each(link->gids, bkt, g, node) {
+		if (g->index != index)
+			continue;
+		hash_del_rcu(&g->node);
+		kfree_rcu(g, rcu);
+		break;
+	}
+	spin_unlock_bh(&link->gid_lock);
+}
+
+/**
+ * xroce_link_free() - undo xroce_link_new(), however far it came
+ *
+ * From ib_dealloc_device(): its objects are gone, and so is its use by name.
+ */
+void xroce_link_free(struct xroce_link *link)
+{
+	mutex_lock(&xroce_links_lock);
+	hash_del_rcu(&link->node);
+	mutex_unlock(&xroce_links_lock);
+	xroce_link_xdp_detach(link);
+	/* The last packet that found the link, or a QP of it, is done with. */
+	synchronize_rcu();
+	if (link->net)
+		xroce_udp_put(link->net);
+	netdev_put(link->ndev, &link->ndev_tracker);
+	free_percpu(link->counters);
+	mutex_destroy(&link->xdp_lock);
+}
+
+/* Where the netdev lives, held; NULL when that is not @net or is going. */
+static struct net *link_net(struct net *net, const struct net_device *ndev)
+{
+	struct net *held = NULL;
+
+	rtnl_lock();
+	if (ndev->reg_state == NETREG_REGISTERED && net_eq(dev_net(ndev), net))
+		held = maybe_get_net(net);
+	rtnl_unlock();
+	return held;
+}
+
+static int link_list(struct xroce_link *link)
+{
+	int err = -EEXIST;
+
+	mutex_lock(&xroce_links_lock);
+	if (!link_find(link->ndev)) {
+		hash_add_rcu(xroce_links, &link->node,
+			     (unsigned long)link->ndev);
+		err = 0;
+	}
+	mutex_unlock(&xroce_links_lock);
+	return err;
+}
+
+static int link_start(struct xroce_link *link, struct net *net,
+		      const char *name, struct netlink_ext_ack *extack)
+{
+	int err;
+
+	err = xroce_udp_get(net, extack);
+	if (err)
+		return err;
+	link->net = net;
+	err = link_list(link);
+	if (err) {
+		link_err(extack, name, link->ndev,
+			 "the network device has an xroce link already");
+		return err;
+	}
+	err = xroce_ib_register(link, name);
+	if (err == -ENFILE) {
+		link_err(extack, name, link->ndev,
+			 "the name is an RDMA device's already");
+		err = -EEXIST;
+	}
+	return err;
+}
+
+static struct xroce_link *link_alloc(struct net *net, struct net_device *ndev)
+{
+	struct xroce_link *link = xroce_alloc_link(net);
+
+	if (!link)
+		return NULL;
+	link->counters = alloc_percpu(struct xroce_counters);
+	if (!link->counters) {
+		ib_dealloc_device(&link->ib);
+		return NULL;
+	}
+	link->ndev = ndev;
+	netdev_hold(ndev, &link->ndev_tracker, GFP_KERNEL);
+	link->dev.cwnd_init = XROCE_CWND_INIT;
+	link->dev.cwnd_max = XROCE_CWND_MAX;
+	spin_lock_init(&link->gid_lock);
+	hash_init(link->gids);
+	mutex_init(&link->xdp_lock);
+	INIT_HLIST_NODE(&link->node);
+	return link;
+}
+
+/**
+ * xroce_link_new() - make a link
+ * @net: the namespace that @ndev was found in
+ * @name: of the RDMA device
+ * @ndev: held by the caller
+ * @extack: or NULL, for an error to be logged
+ *
+ * Process context, without RTNL. Return: 0 or an error that @extack explains.
+ */
+int xroce_link_new(struct net *net, const char *name, struct net_device *ndev,
+		   struct netlink_ext_ack *extack)
+{
+	struct xroce_link *link;
+	int err;
+
+	if (ndev->type != ARPHRD_ETHER || ndev->addr_len != ETH_ALEN) {
+		link_err(extack, name, ndev, "not an Ethernet device");
+		return -EINVAL;
+	}
+	/* Held until all is there: its end waits for all links in it. */
+	net = link_net(net, ndev);
+	if (!net) {
+		link_err(extack, name, ndev, "the network device is going");
+		return -ENODEV;
+	}
+	link = link_alloc(net, ndev);
+	if (!link) {
+		err = -ENOMEM;
+		goto out;
+	}
+	xroce_ib_init(link);
+	err = link_start(link, net, name, extack);
+	if (err) {
+		ib_dealloc_device(&link->ib);
+		goto out;
+	}
+	/* Whatever went by before the notifier could find the link. */
+	rtnl_lock();
+	if (ndev->reg_state != NETREG_REGISTERED || !net_eq(dev_net(ndev), net)) {
+		struct xroce_link *self = xroce_link_get(ndev);
+
+		if (self) {
+			ib_unregister_device_queued(&self->ib);
+			xroce_link_put(self);
+		}
+		err = -ENODEV;
+	}
+	rtnl_unlock();
+out:
+	put_net(net);
+	return err;
+}
+
+/* ib_core does this by itself since 6.14. */
+static void link_port_event(struct xroce_link *link)
+{
+	struct ib_event event = {
+		.device = &link->ib,
+		.element.port_num = 1,
+	};
+	bool active = xroce_link_active(link);
+
+	if (XROCE_CORE_PORT_EVENTS || active == link->active)
+		return;
+	link->active = active;
+	event.event = active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
+	ib_dispatch_event(&event);
+}
+
+/* Under RTNL. A netdev that changes namespace is unregistered from its old. */
+static int link_netdev_event(struct notifier_block *nb, unsigned long what,
+			     void *ptr)
+{
+	struct xroce_link *link;
+
+	link = xroce_link_get(netdev_notifier_info_to_dev(ptr));
+	if (!link)
+		return NOTIFY_DONE;
+	switch (what) {
+	case NETDEV_UNREGISTER:
+		ib_unregister_device_queued(&link->ib);
+		break;
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		link_port_event(link);
+		break;
+	}
+	xroce_link_put(link);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block xroce_netdev_notifier = {
+	.notifier_call = link_netdev_event,
+};
+
+static struct xroce_link *link_of_net(struct net *net)
+{
+	struct xroce_link *link, *found = NULL;
+	int bkt;
+
+	mutex_lock(&xroce_links_lock);
+	hash_for_each(xroce_links, bkt, link, node) {
+		if (net_eq(link->net, net)) {
+			found = link;
+			get_device(&found->ib.dev);
+			break;
+		}
+	}
+	mutex_unlock(&xroce_links_lock);
+	return found;
+}
+
+/*
+ * A namespace ends: its links go first, also those that are just going. This is
+ * before ib_core moves its devices elsewhere, since that registered earlier.
+ */
+static void __net_exit link_net_exit(struct net *net)
+{
+	struct xroce_link *link;
+
+	while ((link = link_of_net(net))) {
+		ib_unregister_device(&link->ib);
+		put_device(&link->ib.dev);
+	}
+}
+
+static struct pernet_operations xroce_link_net_ops = {
+	.exit = link_net_exit,
+};
+
+/**
+ * xroce_link_init() - begin to follow netdevs and namespaces
+ */
+int __init xroce_link_init(void)
+{
+	int err;
+
+	err = register_pernet_device(&xroce_link_net_ops);
+	if (err)
+		return err;
+	err = register_netdevice_notifier(&xroce_netdev_notifier);
+	if (err)
+		unregister_pernet_device(&xroce_link_net_ops);
+	return err;
+}
+
+/**
+ * xroce_link_exit() - destroy all links; nobody makes new ones
+ */
+void xroce_link_exit(void)
+{
+	ib_unregister_driver((enum rdma_driver_id)XROCE_DRIVER_ID);
+	unregister_netdevice_notifier(&xroce_netdev_notifier);
+	unregister_pernet_device(&xroce_link_net_ops);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rings shared with the user, and mmap() of them. Process context. A mapping
+ * holds its pages by their own reference counts and has no operations of ours,
+ * so that it may outlive the ring, the device and the module.
+ */
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+
+#include "xroce.h"
+
+/**
+ * xroce_ring_alloc() - make a ring and a place to map it at
+ * @depth: slots, a power of two
+ * @stride: bytes from slot to slot
+ * @info: what the user is to be told
+ *
+ * Return: the ring, all zero and charged to the caller, or an error pointer.
+ */
+struct xroce_umem_ring *xroce_ring_alloc(struct ib_ucontext *uctx, u32 depth,
+					 u32 stride, struct xroce_ring_info *info)
+{
+	struct xroce_umem_ring *ring;
+	int err = -ENOMEM;
+
+	ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
+	if (!ring)
+		return ERR_PTR(-ENOMEM);
+	ring->size = PAGE_ALIGN(XROCE_RING_HDR + (size_t)depth * stride);
+	ring->ring = __vmalloc(ring->size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!ring->ring)
+		goto err_free;
+	err = rdma_user_mmap_entry_insert(uctx, &ring->entry, ring->size);
+	if (err)
+		goto err_vfree;
+
+	info->offset = rdma_user_mmap_get_offset(&ring->entry);
+	info->size = ring->size;
+	info->depth = depth;
+	info->stride = stride;
+	return ring;
+
+err_vfree:
+	vfree(ring->ring);
+err_free:
+	kfree(ring);
+	return ERR_PTR(err);
+}
+
+/**
+ * xroce_ring_free() - give up a ring that the kernel looks at no more
+ * @ring: or NULL
+ *
+ * Goes at once, or after an mmap() of it under way.
+ */
+void xroce_ring_free(struct xroce_umem_ring *ring)
+{
+	if (ring)
+		rdma_user_mmap_entry_remove(&ring->entry);
+}
+
+/**
+ * xroce_ib_mmap_free() - nobody can map the ring any more
+ */
+void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	struct xroce_umem_ring *ring =
+		container_of(entry, struct xroce_umem_ring, entry);
+
+	vfree(ring->ring);
+	kfree(ring);
+}
+
+/**
+ * xroce_ib_mmap() - map a ring, whole and shared, by the offset it was given
+ */
+int xroce_ib_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *entry;
+	struct xroce_umem_ring *ring;
+	unsigned long pos;
+	int err = 0;
+
+	if (vma->vm_flags & VM_EXEC)
+		return -EPERM;
+	entry = rdma_user_mmap_entry_get(uctx, vma);
+	if (!entry)
+		return -EINVAL;
+	ring = container_of(entry, struct xroce_umem_ring, entry);
+	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
+	for (pos = 0; pos < ring->size && !err; pos += PAGE_SIZE)
+		err = vm_insert_page(vma, vma->vm_start + pos,
+				     vmalloc_to_page((u8 *)ring->ring + pos));
+	rdma_user_mmap_entry_put(entry);
+	return err;
+}

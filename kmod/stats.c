@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters of a link for "rdma statistic", and what "rdma resource -dd" shows of
+ * a QP. Process context; per-CPU counters are summed without a lock.
+ */
+#include "xroce.h"
+
+static const struct rdma_stat_desc xroce_descs[XROCE_CNT_MAX] = {
+#define XROCE_CNT_DESC(sym, str, text) [XROCE_CNT_##sym] = { .name = #str },
+	XROCE_COUNTERS(XROCE_CNT_DESC)
+#undef XROCE_CNT_DESC
+};
+
+static struct rdma_hw_stats *xroce_ib_alloc_stats(struct ib_device *ib,
+						  u32 port)
+{
+	return rdma_alloc_hw_stats_struct(xroce_descs, XROCE_CNT_MAX,
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+static int xroce_ib_get_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
+			      u32 port, int index)
+{
+	struct xroce_counters __percpu *counters = to_xlink(ib)->counters;
+	u64 sum;
+	int cpu;
+	u32 i;
+
+	/* The device itself has none, only its port. */
+	if (!port)
+		return -EINVAL;
+	for (i = 0; i < XROCE_CNT_MAX; i++) {
+		sum = 0;
+		for_each_possible_cpu(cpu)
+			sum += READ_ONCE(per_cpu_ptr(counters, cpu)->v[i]);
+		stats->value[i] = sum;
+	}
+	return XROCE_CNT_MAX;
+}
+
+static int xroce_ib_fill_qp(struct sk_buff *msg, struct ib_qp *ib)
+{
+	struct xroce_qp *qp = &to_kqp(ib)->qp;
+	struct xroce_req req;
+	struct xroce_hot hot;
+	struct nlattr *table;
+
+	spin_lock_bh(&qp->lock);
+	hot = qp->hot;
+	req.cwnd = qp->req.cwnd;
+	req.ssthresh = qp->req.ssthresh;
+	req.retries = qp->req.retries;
+	req.rnr_retries = qp->req.rnr_retries;
+	spin_unlock_bh(&qp->lock);
+
+	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	if (!table)
+		return -EMSGSIZE;
+	if (rdma_nl_put_driver_u32(msg, "una", hot.una) ||
+	    rdma_nl_put_driver_u32(msg, "next", hot.next) ||
+	    rdma_nl_put_driver_u32(msg, "max", hot.max) ||
+	    rdma_nl_put_driver_u32(msg, "epsn", hot.epsn) ||
+	    rdma_nl_put_driver_u32(msg, "msn", hot.msn) ||
+	    rdma_nl_put_driver_u32(msg, "cwnd", req.cwnd) ||
+	    rdma_nl_put_driver_u32(msg, "ssthresh", req.ssthresh) ||
+	    rdma_nl_put_driver_u32(msg, "retries", req.retries) ||
+	    rdma_nl_put_driver_u32(msg, "rnr_retries", req.rnr_retries)) {
+		nla_nest_cancel(msg, table);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(msg, table);
+	return 0;
+}
+
+const struct ib_device_ops xroce_stats_ops = {
+	.alloc_hw_port_stats = xroce_ib_alloc_stats,
+	.get_hw_stats = xroce_ib_get_stats,
+	.fill_res_qp_entry = xroce_ib_fill_qp,
+};

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * QPs by number and MRs by key, one table each for all links. Look-ups under RCU
+ * from any context; changes in process context, each table's xa_lock inside.
+ *
+ * A number is 24 random bits, so that who did not see it cannot name it. One
+ * that was given up stays reserved until XROCE_QUARANTINE more have been, so
+ * that what is still under way for it finds nobody.
+ */
+#include <linux/random.h>
+
+#include "xroce.h"
+
+#define XROCE_QUARANTINE	1024
+
+/**
+ * struct xroce_table - objects by random number
+ * @count: in use, at most @max
+ * @gone: ring of the last numbers given up, still reserved; 0 for none yet.
+ *	Guarded by @lock
+ */
+struct xroce_table {
+	struct xarray xa;
+	atomic_t count;
+	int max;
+	spinlock_t lock;
+	u32 next_gone;
+	u32 gone[XROCE_QUARANTINE];
+};
+
+static struct xroce_table xroce_qps = { .max = XROCE_MAX_QP };
+static struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR };
+
+/* Reserve a number: look-ups find nothing there until it is published. */
+static int table_reserve(struct xroce_table *t, u32 *number)
+{
+	int err;
+
+	if (atomic_inc_return(&t->count) > t->max) {
+		atomic_dec(&t->count);
+		return -ENOMEM;
+	}
+	/* At most one in eight is taken: this ends. */
+	do {
+		*number = get_random_u32_inclusive(2, XROCE_QPN_MASK - 1);
+		err = xa_insert(&t->xa, *number, NULL, GFP_KERNEL_ACCOUNT);
+	} while (err == -EBUSY);
+	if (err)
+		atomic_dec(&t->count);
+	return err;
+}
+
+static void table_del(struct xroce_table *t, u32 number)
+{
+	u32 old;
+
+	/* The slot is there: this only overwrites it. */
+	xa_store(&t->xa, number, XA_ZERO_ENTRY, GFP_KERNEL);
+	spin_lock(&t->lock);
+	old = t->gone[t->next_gone];
+	t->gone[t->next_gone] = number;
+	t->next_gone = (t->next_gone + 1) % XROCE_QUARANTINE;
+	spin_unlock(&t->lock);
+	if (old)
+		xa_erase(&t->xa, old);
+	atomic_dec(&t->count);
+}
+
+/**
+ * xroce_table_add_qp() - give a QP its number and let it be found
+ */
+int xroce_table_add_qp(struct xroce_kqp *kqp)
+{
+	u32 qpn;
+	int err;
+
+	err = table_reserve(&xroce_qps, &qpn);
+	if (err)
+		return err;
+	kqp->qp.hot.qpn = qpn;
+	kqp->ib->qp_num = qpn;
+	xa_store(&xroce_qps.xa, qpn, kqp, GFP_KERNEL);
+	return 0;
+}
+
+/**
+ * xroce_table_del_qp() - let a QP be found no more
+ *
+ * Who has found it may use it until an RCU grace period has passed.
+ */
+void xroce_table_del_qp(struct xroce_kqp *kqp)
+{
+	table_del(&xroce_qps, kqp->ib->qp_num);
+}
+
+/**
+ * xroce_table_add_mr() - give an MR its key and let it be found
+ *
+ * The key's low 8 bits are random too; its owner may step them.
+ */
+int xroce_table_add_mr(struct xroce_kmr *kmr)
+{
+	u32 index;
+	int err;
+
+	err = table_reserve(&xroce_mrs, &index);
+	if (err)
+		return err;
+	kmr->mr.key = index << 8 | get_random_u8();
+	xa_store(&xroce_mrs.xa, index, kmr, GFP_KERNEL);
+	return 0;
+}
+
+/**
+ * xroce_table_del_mr() - let an MR be found no more
+ */
+void xroce_table_del_mr(struct xroce_kmr *kmr)
+{
+	table_del(&xroce_mrs, kmr->mr.key >> 8);
+}
+
+/**
+ * xroce_table_qp() - find a QP by any 32 bits; under RCU
+ */
+struct xroce_qp *xroce_table_qp(u32 qpn)
+{
+	struct xroce_kqp *kqp = xa_load(&xroce_qps.xa, qpn);
+
+	return kqp ? &kqp->qp : NULL;
+}
+
+/**
+ * xroce_table_next_qp() - find the first QP numbered *@qpn or higher; under RCU
+ * @qpn: becomes its number
+ */
+struct xroce_kqp *xroce_table_next_qp(u32 *qpn)
+{
+	unsigned long index = *qpn;
+	struct xroce_kqp *kqp;
+
+	kqp = xa_find(&xroce_qps.xa, &index, XROCE_QPN_MASK, XA_PRESENT);
+	*qpn = index;
+	return kqp;
+}
+
+/**
+ * xroce_table_mr() - find an MR by its key, any 32 bits; under RCU
+ *
+ * The caller compares the whole key: only the index is looked at here.
+ */
+struct xroce_mr *xroce_table_mr(u32 key)
+{
+	struct xroce_kmr *kmr = xa_load(&xroce_mrs.xa, key >> 8);
+
+	return kmr ? &kmr->mr : NULL;
+}
+
+static void table_init(struct xroce_table *t)
+{
+	xa_init(&t->xa);
+	spin_lock_init(&t->lock);
+}
+
+/**
+ * xroce_table_init() - two empty tables
+ */
+int __init xroce_table_init(void)
+{
+	table_init(&xroce_qps);
+	table_init(&xroce_mrs);
+	return 0;
+}
+
+/**
+ * xroce_table_exit() - forget the numbers in quarantine
+ */
+void xroce_table_exit(void)
+{
+	WARN_ON(atomic_read(&xroce_qps.count) || atomic_read(&xroce_mrs.count));
+	xa_destroy(&xroce_qps.xa);
+	xa_destroy(&xroce_mrs.xa);
+}
