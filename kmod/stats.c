@@ -6,7 +6,7 @@
 #include "xroce.h"
 
 static const struct rdma_stat_desc xroce_descs[XROCE_CNT_MAX] = {
-#define XROCE_CNT_DESC(sym, str, text) [XROCE_CNT_##sym] = { .name = #str },
+#define XROCE_CNT_DESC(sym, str, text) { .name = #str },
 	XROCE_COUNTERS(XROCE_CNT_DESC)
 #undef XROCE_CNT_DESC
 };
