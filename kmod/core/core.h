@@ -398,7 +398,7 @@ struct xroce_attr {
 
 /* qp.c: life and state. Process context, BH on. */
 void xroce_qp_init(struct xroce_qp *qp);
-void xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask);
+int xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask);
 void xroce_qp_kill(struct xroce_qp *qp);
 /* qp.c: under the QP's lock. */
 void xroce_qp_error(struct xroce_qp *qp);

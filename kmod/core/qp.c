@@ -178,11 +178,20 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr,
  * @mask: &enum xroce_attr_mask
  *
  * Process context, BH on, one caller at a time for a QP.
+ *
+ * Return: 0, or -EINVAL: since the caller looked a packet or a timeout has moved
+ * the QP to ERR, from where only RESET leads on.
  */
-void xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
+int xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
 {
 	local_bh_disable();
 	spin_lock(&qp->lock);
+	if ((mask & XROCE_ATTR_STATE) && qp->hot.state == XROCE_QPS_ERR &&
+	    attr->state != XROCE_QPS_RESET && attr->state != XROCE_QPS_ERR) {
+		spin_unlock(&qp->lock);
+		local_bh_enable();
+		return -EINVAL;
+	}
 	xroce_qp_attrs(qp, attr, mask);
 	if (mask & XROCE_ATTR_STATE) {
 		if (attr->state == XROCE_QPS_ERR) {
@@ -196,6 +205,7 @@ void xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
 	spin_unlock(&qp->lock);
 	xroce_qp_run(qp);
 	local_bh_enable();
+	return 0;
 }
 
 /**
