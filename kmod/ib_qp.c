@@ -350,8 +350,9 @@ static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
 			goto out;
 	}
 	/* Masks are ib_core's; what the core has no use for it passes over. */
-	xroce_qp_modify(&kqp->qp, &x, mask);
-	kqp_note_attr(kqp, attr, mask);
+	err = xroce_qp_modify(&kqp->qp, &x, mask);
+	if (!err)
+		kqp_note_attr(kqp, attr, mask);
 out:
 	kvfree(x.rd);
 	return err;
