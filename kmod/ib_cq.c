@@ -60,7 +60,11 @@ static int xroce_ib_create_cq(struct ib_cq *ib,
 
 static int xroce_ib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
-	xroce_kcq_destroy(to_kcq(ib));
+	struct xroce_kcq *kcq = to_kcq(ib);
+
+	/* A dump of resources may be looking, under RCU. */
+	WRITE_ONCE(container_of(ib, struct xroce_ibcq, ib)->kcq, NULL);
+	xroce_kcq_destroy(kcq);
 	return 0;
 }
 

@@ -13,20 +13,6 @@
 
 static struct genl_family xroce_nl_family;
 
-static struct xroce_link *link_by_name(struct net *net, const char *name)
-{
-	struct ib_device *ib = ib_device_get_by_name(name, XROCE_DRIVER_ID);
-	struct xroce_link *link;
-
-	if (!ib)
-		return NULL;
-	link = to_xlink(ib);
-	if (net_eq(link->net, net))
-		return link;
-	xroce_link_put(link);
-	return NULL;
-}
-
 static struct xroce_link *link_by_ifindex(struct net *net, u32 ifindex)
 {
 	struct xroce_link *link = NULL;
@@ -53,8 +39,10 @@ static struct xroce_link *link_of(struct genl_info *info)
 			       "name the link either by dev-name or by ifindex");
 		return ERR_PTR(-EINVAL);
 	}
-	link = name ? link_by_name(net, nla_data(name)) :
-		      link_by_ifindex(net, nla_get_u32(ifindex));
+	if (name)
+		link = xroce_link_get_by_name(net, nla_data(name));
+	else
+		link = link_by_ifindex(net, nla_get_u32(ifindex));
 	if (link)
 		return link;
 	NL_SET_ERR_MSG_ATTR(info->extack, name ?: ifindex,
@@ -165,8 +153,8 @@ static int put_link(struct sk_buff *skb, struct xroce_link *link, u32 portid,
 
 	if (!hdr)
 		return -EMSGSIZE;
-	if (nla_put_string(skb, XROCE_A_LINK_DEV_NAME,
-			   dev_name(&link->ib.dev)) ||
+	/* Not dev_name(), whose memory a rename frees. */
+	if (nla_put_string(skb, XROCE_A_LINK_DEV_NAME, link->ib.name) ||
 	    nla_put_u32(skb, XROCE_A_LINK_DEV_INDEX, link->ib.index) ||
 	    nla_put_u32(skb, XROCE_A_LINK_IFINDEX, link->ndev->ifindex) ||
 	    nla_put_string(skb, XROCE_A_LINK_IFNAME, link->ndev->name) ||
@@ -413,7 +401,6 @@ static int put_path(struct sk_buff *skb, const struct xroce_av *av)
 static int put_qp_state(struct sk_buff *skb, const struct qp_state *s)
 {
 	const struct { u16 attr; u32 value; } u[] = {
-		{ XROCE_A_QP_QPN, s->hot.qpn },
 		{ XROCE_A_QP_STATE, s->hot.state },
 		{ XROCE_A_QP_DEST_QPN, s->hot.dest_qpn },
 		{ XROCE_A_QP_PATH_MTU, 1u << s->hot.mtu_shift },
@@ -445,7 +432,7 @@ static int put_qp_state(struct sk_buff *skb, const struct qp_state *s)
 	return nla_put_uint(skb, XROCE_A_QP_TIMEOUT, s->timeout);
 }
 
-static int put_qp(struct sk_buff *skb, struct xroce_kqp *kqp,
+static int put_qp(struct sk_buff *skb, struct xroce_kqp *kqp, u32 qpn,
 		  struct netlink_callback *cb)
 {
 	struct ib_device *ib = &kqp->link->ib;
@@ -458,8 +445,9 @@ static int put_qp(struct sk_buff *skb, struct xroce_kqp *kqp,
 	if (!hdr)
 		return -EMSGSIZE;
 	qp_state(&kqp->qp, &s);
-	if (nla_put_string(skb, XROCE_A_QP_DEV_NAME, dev_name(&ib->dev)) ||
+	if (nla_put_string(skb, XROCE_A_QP_DEV_NAME, ib->name) ||
 	    nla_put_u32(skb, XROCE_A_QP_DEV_INDEX, ib->index) ||
+	    nla_put_u32(skb, XROCE_A_QP_QPN, qpn) ||
 	    put_path(skb, &s.av) || put_qp_state(skb, &s) ||
 	    (cpu >= 0 && nla_put_u32(skb, XROCE_A_QP_STEER_CPU, cpu))) {
 		genlmsg_cancel(skb, hdr);
@@ -483,7 +471,7 @@ int xroce_nl_qp_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	int err = 0;
 
 	if (name) {
-		link = link_by_name(net, nla_data(name));
+		link = xroce_link_get_by_name(net, nla_data(name));
 		if (!link) {
 			NL_SET_ERR_MSG_ATTR(cb->extack, name,
 					    "no such xroce link in this network namespace");
@@ -494,7 +482,7 @@ int xroce_nl_qp_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	for (; (kqp = xroce_table_next_qp(&qpn)); qpn++) {
 		if (link ? kqp->link != link : !net_eq(kqp->link->net, net))
 			continue;
-		err = put_qp(skb, kqp, cb);
+		err = put_qp(skb, kqp, qpn, cb);
 		if (err)
 			break;
 	}
@@ -505,22 +493,30 @@ int xroce_nl_qp_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	return err && !skb->len ? err : skb->len;
 }
 
-/* Beyond what ib_core tells of each CQ and MR, in its own netlink messages. */
+/*
+ * Beyond what ib_core tells of each CQ and MR, in its own netlink messages. A
+ * destroy may run at the same time: of the CQ only its living part is looked at.
+ */
 static int fill_cq(struct sk_buff *skb, struct ib_cq *ib)
 {
-	struct xroce_kcq *kcq = to_kcq(ib);
-	const struct xroce_cq *cq = &kcq->cq;
+	const struct xroce_kcq *kcq;
 	struct nlattr *table;
-	u32 prod, cons;
+	u32 completions = 0;
+	bool overrun = false;
 
-	prod = READ_ONCE(cq->prod);
-	cons = READ_ONCE(cq->ring->cons);
+	rcu_read_lock();
+	kcq = READ_ONCE(container_of(ib, struct xroce_ibcq, ib)->kcq);
+	if (kcq) {
+		completions = READ_ONCE(kcq->cq.prod);
+		overrun = READ_ONCE(kcq->cq.overrun);
+	}
+	rcu_read_unlock();
+
 	table = nla_nest_start(skb, RDMA_NLDEV_ATTR_DRIVER);
 	if (!table)
 		return -EMSGSIZE;
-	if (rdma_nl_put_driver_u32(skb, "fill", min(prod - cons, cq->mask + 1)) ||
-	    rdma_nl_put_driver_u32(skb, "armed", READ_ONCE(cq->ring->arm)) ||
-	    rdma_nl_put_driver_u32(skb, "overrun", READ_ONCE(cq->overrun))) {
+	if (rdma_nl_put_driver_u32(skb, "completions", completions) ||
+	    rdma_nl_put_driver_u32(skb, "overrun", overrun)) {
 		nla_nest_cancel(skb, table);
 		return -EMSGSIZE;
 	}
