@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Links: RDMA devices over network devices. Standard things by RDMA netlink, so
+ * for any RDMA device; XDP and steering by the xroce family.
+ */
+#include <errno.h>
+#include <netlink/route/link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmatool.h"
+
+static const char *const xdp_modes[] = {
+	[XROCE_XDP_MODE_OFF] = "off",
+	[XROCE_XDP_MODE_GENERIC] = "generic",
+	[XROCE_XDP_MODE_NATIVE] = "native",
+};
+
+#define XDP_AUTO	((int)ARRAY_SIZE(xdp_modes))
+
+static int parse_mode(const char *what, const char *s)
+{
+	int i;
+
+	for (i = 0; i < XDP_AUTO; i++)
+		if (!strcmp(s, xdp_modes[i]))
+			return i;
+	if (strcmp(s, "auto"))
+		usage("%s: xdp \"%s\": off, generic, native or auto expected",
+		      what, s);
+	return XDP_AUTO;
+}
+
+static u32 get_u32(struct nlattr *attr)
+{
+	return attr ? nla_get_u32(attr) : 0;
+}
+
+static void on_xlink(struct nlattr **tb, void *arg)
+{
+	struct xlink *xl = arg;
+
+	xl->dev_index = get_u32(tb[XROCE_A_LINK_DEV_INDEX]);
+	xl->ifindex = get_u32(tb[XROCE_A_LINK_IFINDEX]);
+	xl->roce_mtu = get_u32(tb[XROCE_A_LINK_ROCE_MTU]);
+	xl->xdp_mode = get_u32(tb[XROCE_A_LINK_XDP_MODE]);
+	xl->prog_id = get_u32(tb[XROCE_A_LINK_XDP_PROG_ID]);
+	xl->link_id = get_u32(tb[XROCE_A_LINK_XDP_LINK_ID]);
+	if (tb[XROCE_A_LINK_DEV_NAME])
+		nla_strlcpy(xl->name, tb[XROCE_A_LINK_DEV_NAME],
+			    sizeof(xl->name));
+	if (tb[XROCE_A_LINK_IFNAME])
+		nla_strlcpy(xl->ifname, tb[XROCE_A_LINK_IFNAME],
+			    sizeof(xl->ifname));
+	if (tb[XROCE_A_LINK_STEER])
+		nla_strlcpy(xl->steer, tb[XROCE_A_LINK_STEER],
+			    sizeof(xl->steer));
+}
+
+/**
+ * xlink_get() - ask the module about a link
+ *
+ * Return: false when the device is not xroce's.
+ */
+bool xlink_get(const char *name, struct xlink *xl)
+{
+	struct nl_msg *msg;
+	int err;
+
+	memset(xl, 0, sizeof(*xl));
+	if (!xroce_there())
+		return false;
+	msg = xroce_msg(XROCE_CMD_LINK_GET, 0);
+	put_str(msg, XROCE_A_LINK_DEV_NAME, name);
+	err = xroce_talk(msg, XROCE_A_LINK_MAX, on_xlink, xl);
+	if (err && err != -ENODEV)
+		fail("link %s: %s", name, nl_why(err));
+	return !err;
+}
+
+static void xdp_off(const struct xlink *xl)
+{
+	struct nl_msg *msg = xroce_msg(XROCE_CMD_LINK_SET, 0);
+	int err;
+
+	put_str(msg, XROCE_A_LINK_DEV_NAME, xl->name);
+	put_flag(msg, XROCE_A_LINK_XDP_DETACH);
+	err = xroce_talk(msg, XROCE_A_LINK_MAX, NULL, NULL);
+	if (err)
+		fail("link %s: cannot detach the XDP program: %s", xl->name,
+		     nl_why(err));
+	xdp_unpin(xl->name);
+}
+
+static bool set_xdp(const struct xlink *xl, int mode)
+{
+	xdp_off(xl);
+	if (mode == XROCE_XDP_MODE_OFF || xdp_attach(xl, mode))
+		return true;
+	warn("link %s: xdp %s: %s", xl->name, xdp_modes[mode], xdp_why());
+	return false;
+}
+
+/* The best mode that works; says which, and why not a better one. */
+static void set_xdp_auto(const struct xlink *xl)
+{
+	static const int best[] = {
+		XROCE_XDP_MODE_NATIVE, XROCE_XDP_MODE_GENERIC,
+	};
+	char why[300] = "";
+	size_t i;
+
+	xdp_off(xl);
+	for (i = 0; i < ARRAY_SIZE(best); i++) {
+		size_t at = strlen(why);
+
+		if (xdp_attach(xl, best[i])) {
+			if (i)
+				warn("link %s: xdp %s (%s)", xl->name,
+				     xdp_modes[best[i]], why);
+			return;
+		}
+		snprintf(why + at, sizeof(why) - at, "%snot %s: %s",
+			 at ? "; " : "", xdp_modes[best[i]], xdp_why());
+	}
+	warn("link %s: xdp off (%s)", xl->name, why);
+}
+
+static void nldev_del(const char *name, u32 index)
+{
+	struct nl_msg *msg = nldev_msg(RDMA_NLDEV_CMD_DELLINK, 0);
+	int err;
+
+	put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, index);
+	err = nldev_talk(msg, NULL, NULL);
+	if (err == -EINVAL)
+		fail("link del %s: not a link that can be deleted (%s)", name,
+		     nl_why(err));
+	if (err)
+		fail("link del %s: %s", name, nl_why(err));
+	xdp_unpin(name);
+}
+
+static int new_xroce(const char *name, const char *netdev, int mode)
+{
+	u32 ifindex = if_nametoindex(netdev);
+	struct nl_msg *msg;
+	struct xlink xl;
+	int err;
+
+	if (!ifindex)
+		fail("link add %s: no network device \"%s\" in this network namespace",
+		     name, netdev);
+	msg = xroce_msg(XROCE_CMD_LINK_NEW, 0);
+	put_str(msg, XROCE_A_LINK_DEV_NAME, name);
+	put_u32(msg, XROCE_A_LINK_IFINDEX, ifindex);
+	err = xroce_talk(msg, XROCE_A_LINK_MAX, NULL, NULL);
+	if (err || mode == XROCE_XDP_MODE_OFF)
+		return err;
+
+	if (!xlink_get(name, &xl))
+		fail("link add %s: it was made, and is gone", name);
+	if (mode == XDP_AUTO) {
+		set_xdp_auto(&xl);
+	} else if (!set_xdp(&xl, mode)) {
+		nldev_del(name, xl.dev_index);
+		exit(EXIT_KERNEL);
+	}
+	return 0;
+}
+
+static int new_other(const char *name, const char *netdev, const char *type)
+{
+	struct nl_msg *msg = nldev_msg(RDMA_NLDEV_CMD_NEWLINK, 0);
+
+	put_str(msg, RDMA_NLDEV_ATTR_DEV_NAME, name);
+	put_str(msg, RDMA_NLDEV_ATTR_LINK_TYPE, type);
+	put_str(msg, RDMA_NLDEV_ATTR_NDEV_NAME, netdev);
+	return nldev_talk(msg, NULL, NULL);
+}
+
+static void link_add(int argc, char **argv)
+{
+	const char *netdev = NULL, *type = NULL, *xdp = NULL, *name;
+	const struct arg args[] = {
+		{ "netdev", &netdev },
+		{ "type", &type },
+		{ "xdp", &xdp },
+		{}
+	};
+	bool ours;
+	int err;
+
+	if (!argc)
+		usage("link add: NAME expected");
+	name = argv[0];
+	if (!*name || strlen(name) >= DEV_NAME_MAX)
+		usage("link add: NAME has 1 to %d characters",
+		      DEV_NAME_MAX - 1);
+	if (strpbrk(name, "%/"))
+		usage("link add: NAME \"%s\": no %% and no / in it", name);
+	parse_args("link add", args, argc - 1, argv + 1);
+	if (!netdev)
+		usage("link add %s: netdev expected", name);
+	if (!*netdev || strlen(netdev) >= IFNAMSIZ)
+		usage("link add %s: netdev has 1 to %d characters", name,
+		      IFNAMSIZ - 1);
+	if (type && (!*type || strlen(type) >= IFNAMSIZ))
+		usage("link add %s: type has 1 to %d characters", name,
+		      IFNAMSIZ - 1);
+	ours = !type || !strcmp(type, "xroce");
+	if (xdp && !ours)
+		usage("link add %s: xdp is for type xroce alone", name);
+
+	if (ours)
+		err = new_xroce(name, netdev, parse_mode("link add",
+							 xdp ?: "auto"));
+	else
+		err = new_other(name, netdev, type);
+	if (err)
+		fail("link add %s: %s", name, nl_why(err));
+}
+
+static void link_del(int argc, char **argv)
+{
+	if (argc != 1)
+		usage("link del: one NAME expected");
+	nldev_del(argv[0], rdev_get(argv[0])->index);
+}
+
+/*
+ * CPUs must be in the program's map before packets are sent to them, and stay
+ * there until no packet is.
+ */
+static void set_steer(const struct xlink *xl, const char *list)
+{
+	struct nl_msg *msg;
+	int err;
+
+	if (xl->xdp_mode == XROCE_XDP_MODE_OFF && *list)
+		fail("link set %s: steering is the XDP program's, and the link runs without (try: rdmatool link set %s xdp auto)",
+		     xl->name, xl->name);
+	msg = xroce_msg(XROCE_CMD_LINK_SET, 0);
+	put_str(msg, XROCE_A_LINK_DEV_NAME, xl->name);
+	put_str(msg, XROCE_A_LINK_STEER, list);
+	if (*list && !xdp_steer(xl, list))
+		fail("link set %s: steer %s: %s", xl->name, list, xdp_why());
+	err = xroce_talk(msg, XROCE_A_LINK_MAX, NULL, NULL);
+	if (err)
+		fail("link set %s: %s", xl->name, nl_why(err));
+}
+
+static void link_set(int argc, char **argv)
+{
+	const char *xdp = NULL, *steer = NULL;
+	const struct arg args[] = {
+		{ "xdp", &xdp },
+		{ "steer", &steer },
+		{}
+	};
+	struct xlink xl;
+	int mode = 0;
+
+	if (!argc)
+		usage("link set: NAME expected");
+	parse_args("link set", args, argc - 1, argv + 1);
+	if (!xdp && !steer)
+		usage("link set %s: xdp or steer expected", argv[0]);
+	if (xdp)
+		mode = parse_mode("link set", xdp);
+	if (steer && strlen(steer) >= sizeof(xl.steer))
+		usage("link set %s: steer has at most %zu characters", argv[0],
+		      sizeof(xl.steer) - 1);
+	if (steer && !strcmp(steer, "off"))
+		steer = "";
+	rdev_get(argv[0]);
+	if (!xlink_get(argv[0], &xl))
+		fail("link set %s: not a link of type xroce", argv[0]);
+	if (xdp && mode == XDP_AUTO)
+		set_xdp_auto(&xl);
+	else if (xdp && !set_xdp(&xl, mode))
+		exit(EXIT_KERNEL);
+	if (steer) {
+		xlink_get(argv[0], &xl);
+		set_steer(&xl, steer);
+	}
+}
+
+static const char *port_state(u32 state)
+{
+	static const char *const names[] = {
+		"NOP", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER",
+	};
+
+	return state < ARRAY_SIZE(names) ? names[state] : "UNKNOWN";
+}
+
+static const char *phys_state(u32 state)
+{
+	static const char *const names[] = {
+		"NOP", "SLEEP", "POLLING", "DISABLED",
+		"PORT_CONFIGURATION_TRAINING", "LINK_UP",
+		"LINK_ERROR_RECOVERY", "PHY_TEST",
+	};
+
+	return state < ARRAY_SIZE(names) ? names[state] : "UNKNOWN";
+}
+
+struct port {
+	bool seen;
+	u32 state;
+	u32 phys_state;
+	u32 ifindex;
+	char ifname[IFNAMSIZ];
+};
+
+static void on_port(struct nlattr **tb, void *arg)
+{
+	struct port *port = arg;
+
+	port->seen = true;
+	if (tb[RDMA_NLDEV_ATTR_PORT_STATE])
+		port->state = nla_get_u8(tb[RDMA_NLDEV_ATTR_PORT_STATE]);
+	if (tb[RDMA_NLDEV_ATTR_PORT_PHYS_STATE])
+		port->phys_state =
+			nla_get_u8(tb[RDMA_NLDEV_ATTR_PORT_PHYS_STATE]);
+	port->ifindex = get_u32(tb[RDMA_NLDEV_ATTR_NDEV_INDEX]);
+	if (tb[RDMA_NLDEV_ATTR_NDEV_NAME])
+		nla_strlcpy(port->ifname, tb[RDMA_NLDEV_ATTR_NDEV_NAME],
+			    sizeof(port->ifname));
+}
+
+static int port_get(const struct rdev *dev, u32 n, struct port *port)
+{
+	struct nl_msg *msg = nldev_msg(RDMA_NLDEV_CMD_PORT_GET, 0);
+
+	memset(port, 0, sizeof(*port));
+	put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, dev->index);
+	put_u32(msg, RDMA_NLDEV_ATTR_PORT_INDEX, n);
+	return nldev_talk(msg, on_port, port);
+}
+
+/**
+ * port_netdev() - the network device of a port
+ *
+ * Return: its index, 0 when it has none in this network namespace.
+ */
+int port_netdev(const struct rdev *dev, u32 n, char ifname[IFNAMSIZ])
+{
+	struct port port;
+	int err = port_get(dev, n, &port);
+
+	if (err)
+		fail("link %s/%u: %s", dev->name, n, nl_why(err));
+	memcpy(ifname, port.ifname, IFNAMSIZ);
+	return port.ifindex;
+}
+
+static void show_mtu(u32 ifindex)
+{
+	struct rtnl_link *link;
+
+	if (rtnl_link_get_kernel(rt_sock(), ifindex, NULL, &link))
+		return;
+	out_uint("mtu", rtnl_link_get_mtu(link));
+	rtnl_link_put(link);
+}
+
+static void show_xlink(const struct xlink *xl)
+{
+	u32 mode = xl->xdp_mode;
+
+	out_uint("roce_mtu", xl->roce_mtu);
+	out_str("xdp", mode < ARRAY_SIZE(xdp_modes) ? xdp_modes[mode] :
+						      "unknown");
+	if (xl->prog_id)
+		out_uint("prog", xl->prog_id);
+	if (xl->link_id && options.details)
+		out_uint("bpf_link", xl->link_id);
+	if (*xl->steer || options.details)
+		out_str("steer", *xl->steer ? xl->steer : "off");
+	if (mode == XROCE_XDP_MODE_OFF)
+		out_note("note", "runs without XDP, slower, by the UDP socket; to mend: rdmatool link set %s xdp auto",
+			 xl->name);
+}
+
+static void show_dev(const struct rdev *dev)
+{
+	struct xlink xl;
+	struct port port;
+	u32 n;
+	int err;
+
+	for (n = 1; n <= dev->ports; n++) {
+		err = port_get(dev, n, &port);
+		if (err == -ENODEV || err == -EINVAL)
+			continue;	/* went away meanwhile */
+		if (err)
+			fail("link %s/%u: %s", dev->name, n, nl_why(err));
+		if (!port.seen)
+			continue;
+		out_row();
+		out_dev(dev->name, dev->index, n);
+		out_str("state", port_state(port.state));
+		out_str("physical_state", phys_state(port.phys_state));
+		if (port.ifindex) {
+			out_str("netdev", port.ifname);
+			out_uint("netdev_index", port.ifindex);
+			show_mtu(port.ifindex);
+		}
+		if (xlink_get(dev->name, &xl))
+			show_xlink(&xl);
+		out_row_end();
+	}
+}
+
+static void link_show(int argc, char **argv)
+{
+	struct rdev *dev, *only = NULL;
+
+	if (argc > 1)
+		usage("link show: one NAME at most");
+	dev = argc ? only = rdev_get(argv[0]) : rdev_all();
+	out_open(NULL);
+	for (; *dev->name; dev++) {
+		show_dev(dev);
+		if (only)
+			break;
+	}
+	out_close();
+}
+
+static const struct cmd cmds[] = {
+	{ "show", link_show },
+	{ "add", link_add },
+	{ "set", link_set },
+	{ "del", link_del },
+	{}
+};
+
+void cmd_link(int argc, char **argv)
+{
+	dispatch("link", cmds, argc, argv);
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Output: rows of named fields, printed as they come. As text a row is a line of
+ * "key value" pairs, as iproute2 prints; as JSON an object in an array. Strings
+ * from outside may hold any byte: what a terminal or JSON cannot take becomes
+ * \xNN. Owns the row under construction.
+ */
+#include <json-c/json.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmatool.h"
+
+static struct json_object *row;
+static const char *list_name;
+static bool list_open;
+static bool summary;
+static bool first_row;
+static bool first_field;
+
+/* Length of the UTF-8 character at s, 0 when there is none (RFC 3629). */
+static int utf8_len(const unsigned char *s)
+{
+	unsigned int c = *s;
+	int i, n;
+
+	if (c < 0x80)
+		return 1;
+	n = c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 :
+	    c >= 0xf0 && c < 0xf5 ? 4 : 0;
+	for (i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* overlong, surrogate, beyond U+10FFFF, C1 control */
+	if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] >= 0xa0) ||
+	    (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] >= 0x90) ||
+	    (c == 0xc2 && s[1] < 0xa0))
+		return 0;
+	return n;
+}
+
+/**
+ * out_clean() - a copy fit for terminals and JSON; to be freed
+ */
+char *out_clean(const char *s)
+{
+	char *copy = malloc(4 * strlen(s) + 1), *p = copy;
+
+	if (!copy)
+		abort();
+	while (*s) {
+		int n = utf8_len((const unsigned char *)s);
+
+		if (!n || (unsigned char)*s < ' ' || *s == 0x7f) {
+			p += sprintf(p, "\\x%02x", (unsigned char)*s++);
+		} else {
+			memcpy(p, s, n);
+			p += n;
+			s += n;
+		}
+	}
+	*p = 0;
+	return copy;
+}
+
+/**
+ * out_open() - begin a list
+ * @list: JSON: make it a member of that name of an object, for out_summary() to
+ *	add to; NULL for a bare array
+ */
+void out_open(const char *list)
+{
+	list_name = list;
+	list_open = true;
+	first_row = true;
+	if (!options.json)
+		return;
+	if (list)
+		printf("{\"%s\":", list);
+	putchar('[');
+}
+
+/**
+ * out_close() - end the list, if one is open
+ */
+void out_close(void)
+{
+	if (row)
+		out_row_end();
+	if (!list_open)
+		return;
+	list_open = false;
+	if (options.json)
+		printf("%s]%s", options.pretty ? "\n" : "",
+		       list_name ? "}\n" : "\n");
+}
+
+/**
+ * out_summary() - end the list and begin a last row that sums it up
+ */
+void out_summary(void)
+{
+	if (options.json)
+		printf("%s],\"summary\":", options.pretty ? "\n" : "");
+	list_open = false;
+	summary = true;
+	first_row = true;
+	out_row();
+	if (!options.json)
+		printf("summary: ");
+}
+
+/**
+ * out_row() - begin a row
+ */
+void out_row(void)
+{
+	first_field = true;
+	if (options.json)
+		row = json_object_new_object();
+}
+
+void out_row_end(void)
+{
+	int flags = options.pretty ? JSON_C_TO_STRING_PRETTY :
+				     JSON_C_TO_STRING_PLAIN;
+
+	if (!options.json) {
+		putchar('\n');
+		return;
+	}
+	printf("%s%s%s", first_row ? "" : ",", options.pretty ? "\n" : "",
+	       json_object_to_json_string_ext(row,
+			flags | JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(row);
+	row = NULL;
+	first_row = false;
+	if (summary)
+		puts("}");
+}
+
+static void text(const char *key, const char *val)
+{
+	printf("%s%s%s%s", first_field ? "" : " ", key, *key && *val ? " " : "",
+	       val);
+	first_field = false;
+}
+
+/**
+ * out_str() - a field
+ * @key: "" prints the value alone where the text is for people
+ */
+void out_str(const char *key, const char *val)
+{
+	char *clean = out_clean(val);
+
+	if (options.json)
+		json_object_object_add(row, key, json_object_new_string(clean));
+	else
+		text(key, clean);
+	free(clean);
+}
+
+void out_fmt(const char *key, const char *fmt, ...)
+{
+	char buf[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	out_str(key, buf);
+}
+
+void out_uint(const char *key, u64 val)
+{
+	char buf[24];
+
+	if (options.json) {
+		json_object_object_add(row, key, json_object_new_uint64(val));
+	} else {
+		snprintf(buf, sizeof(buf), "%llu", (unsigned long long)val);
+		text(key, buf);
+	}
+}
+
+/**
+ * out_flag() - as text, its name when it is set
+ */
+void out_flag(const char *key, bool val)
+{
+	if (options.json)
+		json_object_object_add(row, key, json_object_new_boolean(val));
+	else if (val)
+		text(key, "");
+}
+
+/**
+ * out_dev() - the RDMA device a row is about, with @port or, when 0, without
+ */
+void out_dev(const char *name, u32 index, u32 port)
+{
+	char *clean;
+
+	if (options.json) {
+		out_uint("ifindex", index);
+		out_str("ifname", name);
+		if (port)
+			out_uint("port", port);
+		return;
+	}
+	clean = out_clean(name);
+	printf(port ? "link %s/" : "dev %s", clean);
+	if (port)
+		printf("%u", port);
+	free(clean);
+	first_field = false;
+}
+
+/**
+ * out_note() - a remark; as text on a line of its own
+ */
+void out_note(const char *key, const char *fmt, ...)
+{
+	char buf[512], *clean;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	if (options.json) {
+		out_str(key, buf);
+		return;
+	}
+	clean = out_clean(buf);
+	printf("\n    %s: %s", key, clean);
+	free(clean);
+}
+
+/**
+ * out_break() - the next field begins a line, indented
+ */
+void out_break(void)
+{
+	if (options.json)
+		return;
+	printf("\n    ");
+	first_field = true;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The command line: options, objects, commands and how they are named; and the
+ * three ways a command ends. Owns the options.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdmatool.h"
+
+struct options options;
+
+static const char help[] =
+"usage: rdmatool [-j] [-p] [-d] OBJECT [COMMAND] [ARGUMENTS]\n"
+"       rdmatool -V | help\n"
+"\n"
+"  link [show] [NAME]\n"
+"  link add NAME netdev DEV [type TYPE] [xdp MODE]\n"
+"  link set NAME [xdp MODE] [steer CPUS|off]\n"
+"  link del NAME\n"
+"  gid [show] [NAME]\n"
+"  gid add NAME ADDRESS[/PREFIX]\n"
+"  gid del NAME ADDRESS[/PREFIX]\n"
+"  qp|cq|mr [show] [dev NAME] [FIELD VALUE]...\n"
+"  stat [show] [NAME]\n"
+"  decode FILE\n"
+"\n"
+"  NAME is an RDMA device, DEV a network device, TYPE xroce (or rxe, siw),\n"
+"  MODE off, generic, native or auto, CPUS a list as 0-3,8, FILE a pcap or\n"
+"  pcapng capture, - for standard input.\n"
+"\n"
+"  -j  JSON          -d  details: all fields, all counters\n"
+"  -p  pretty JSON   -V  version\n";
+
+static const struct cmd objects[] = {
+	{ "link", cmd_link },
+	{ "gid", cmd_gid },
+	{ "qp", cmd_qp },
+	{ "cq", cmd_cq },
+	{ "mr", cmd_mr },
+	{ "stat", cmd_stat },
+	{ "decode", cmd_decode },
+	{}
+};
+
+static void say(const char *fmt, va_list ap)
+{
+	char *clean, buf[1024];
+
+	vsnprintf(buf, sizeof(buf), fmt, ap);
+	clean = out_clean(buf);
+	fprintf(stderr, "rdmatool: %s\n", clean);
+	free(clean);
+}
+
+void usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+	exit(EXIT_USAGE);
+}
+
+/* What was printed so far stays valid JSON. */
+void fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	out_close();
+	fflush(stdout);
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+	exit(EXIT_KERNEL);
+}
+
+void warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+static void show_help(void)
+{
+	fputs(help, stdout);
+	exit(0);
+}
+
+/* Names of a table whose entries begin with a name: "a, b or c". */
+static const char *names(const void *table, size_t size, const char *prefix)
+{
+	static char buf[1024];
+	const char *list[64];
+	size_t n = 0, i;
+	int at = 0;
+
+	for (;; table = (const char *)table + size) {
+		const char *name = *(const char *const *)table;
+
+		if (!name || n == ARRAY_SIZE(list))
+			break;
+		if (!strncmp(name, prefix, strlen(prefix)))
+			list[n++] = name;
+	}
+	buf[0] = 0;
+	for (i = 0; i < n && at < (int)sizeof(buf); i++)
+		at += snprintf(buf + at, sizeof(buf) - at, "%s%s",
+			       !i ? "" : i == n - 1 ? " or " : ", ", list[i]);
+	return buf;
+}
+
+/* The entry that @word names or alone begins; the first field is the name. */
+static const void *pick(const char *what, const char *kind, const void *table,
+			size_t size, const char *word)
+{
+	const void *found = NULL;
+	bool ambiguous = false;
+	const char *p;
+
+	for (p = table; *(const char *const *)p; p += size) {
+		const char *name = *(const char *const *)p;
+
+		if (!strcmp(name, word))
+			return p;
+		if (strncmp(name, word, strlen(word)) || !*word)
+			continue;
+		ambiguous = found;
+		if (!found)
+			found = p;
+	}
+	if (ambiguous)
+		usage("%s%s \"%s\" may be %s", what, kind, word,
+		      names(table, size, word));
+	if (!found)
+		usage("%sunknown %s \"%s\": %s expected", what, kind, word,
+		      names(table, size, ""));
+	return found;
+}
+
+/**
+ * dispatch() - run the command that the arguments name, the first when none
+ */
+void dispatch(const char *object, const struct cmd *cmds, int argc, char **argv)
+{
+	const struct cmd *cmd = cmds;
+	char what[64];
+
+	if (argc) {
+		if (!strcmp(argv[0], "help"))
+			show_help();
+		if (!strcmp(argv[0], "list"))
+			argv[0] = "show";
+		if (!strcmp(argv[0], "delete"))
+			argv[0] = "del";
+		snprintf(what, sizeof(what), "%s: ", object);
+		cmd = pick(what, "command", cmds, sizeof(*cmds), argv[0]);
+		argc--;
+		argv++;
+	}
+	cmd->run(argc, argv);
+}
+
+/**
+ * parse_args() - take pairs of keyword and value
+ * @what: command, for messages
+ * @args: up to one whose key is NULL
+ */
+void parse_args(const char *what, const struct arg *args, int argc, char **argv)
+{
+	const struct arg *arg;
+	char prefix[64];
+
+	snprintf(prefix, sizeof(prefix), "%s: ", what);
+	for (; argc; argc -= 2, argv += 2) {
+		arg = pick(prefix, "argument", args, sizeof(*args), argv[0]);
+		if (argc < 2)
+			usage("%s: %s needs a value", what, arg->key);
+		if (*arg->val)
+			usage("%s: %s is given twice", what, arg->key);
+		*arg->val = argv[1];
+	}
+}
+
+/**
+ * parse_uint() - a number in decimal or, with 0x, in hexadecimal
+ */
+u64 parse_uint(const char *what, const char *s, u64 max)
+{
+	unsigned long long v;
+	bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
+	char *end;
+
+	errno = 0;
+	v = strtoull(s, &end, hex ? 16 : 10);
+	if (*s < '0' || *s > '9' || *end || errno || v > max)
+		usage("%s: \"%s\" is not a number from 0 to %llu", what, s,
+		      (unsigned long long)max);
+	return v;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "pretty", no_argument, NULL, 'p' },
+		{ "details", no_argument, NULL, 'd' },
+		{ "Version", no_argument, NULL, 'V' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{}
+	};
+	const struct cmd *object;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+jpdVh", longs, NULL)) != -1) {
+		switch (c) {
+		case 'j':
+			options.json = true;
+			break;
+		case 'p':
+			options.pretty = true;
+			break;
+		case 'd':
+			options.details = true;
+			break;
+		case 'V':
+			puts("rdmatool, xroce " RDMATOOL_VERSION);
+			return 0;
+		case 'h':
+			show_help();
+			break;
+		default:
+			return EXIT_USAGE;	/* getopt said why */
+		}
+	}
+	argc -= optind;
+	argv += optind;
+	if (!argc) {
+		fputs(help, stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[0], "help"))
+		show_help();
+	object = pick("", "object", objects, sizeof(*objects), argv[0]);
+	object->run(argc - 1, argv + 1);
+	if (fflush(stdout) || ferror(stdout))
+		fail("cannot write the output: %s", strerror(errno));
+	return 0;
+}

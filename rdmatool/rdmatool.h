@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What the files of rdmatool offer each other. One thread, one command, then
+ * exit: whatever cannot go on calls fail() or usage().
+ */
+#ifndef RDMATOOL_H
+#define RDMATOOL_H
+
+#include <linux/netlink.h>
+#include <net/if.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
+#include <rdma/rdma_netlink.h>
+#include <linux/xroce_netlink.h>
+#include <xroce/base.h>
+
+#define RDMATOOL_VERSION	"0.1"
+#define DEV_NAME_MAX		64	/* IB_DEVICE_NAME_MAX */
+#define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
+
+enum exit_code {
+	EXIT_KERNEL = 1,	/* the kernel or the system said no */
+	EXIT_USAGE = 2,		/* the command line makes no sense */
+};
+
+struct options {
+	bool json;
+	bool pretty;
+	bool details;
+};
+
+extern struct options options;
+
+/* rdmatool.c */
+struct cmd {
+	const char *name;
+	void (*run)(int argc, char **argv);
+};
+
+/* A keyword and where its value goes; @val is NULL until it is seen. */
+struct arg {
+	const char *key;
+	const char **val;
+};
+
+void usage(const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 1, 2)));
+void fail(const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 1, 2)));
+void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void dispatch(const char *object, const struct cmd *cmds, int argc,
+	      char **argv);
+void parse_args(const char *what, const struct arg *args, int argc,
+		char **argv);
+u64 parse_uint(const char *what, const char *s, u64 max);
+
+/* link.c, gid.c, res.c, stat.c, decode.c: an object each */
+void cmd_link(int argc, char **argv);
+void cmd_gid(int argc, char **argv);
+void cmd_qp(int argc, char **argv);
+void cmd_cq(int argc, char **argv);
+void cmd_mr(int argc, char **argv);
+void cmd_stat(int argc, char **argv);
+void cmd_decode(int argc, char **argv);
+
+/* out.c: rows of fields, as text or as JSON */
+void out_open(const char *list);
+void out_close(void);
+void out_summary(void);
+void out_row(void);
+void out_row_end(void);
+void out_str(const char *key, const char *val);
+void out_fmt(const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void out_uint(const char *key, u64 val);
+void out_flag(const char *key, bool val);
+void out_dev(const char *name, u32 index, u32 port);
+void out_note(const char *key, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void out_break(void);
+char *out_clean(const char *s);
+
+/* nl.c: netlink */
+typedef void (*nl_fn)(struct nlattr **tb, void *arg);
+
+struct rdev {
+	u32 index;
+	u32 ports;
+	char name[DEV_NAME_MAX];
+};
+
+struct nl_msg *nldev_msg(int cmd, int flags);
+int nldev_talk(struct nl_msg *msg, nl_fn fn, void *arg);
+struct nl_msg *xroce_msg(int cmd, int flags);
+int xroce_talk(struct nl_msg *msg, int maxattr, nl_fn fn, void *arg);
+bool xroce_there(void);
+struct nl_sock *rt_sock(void);
+int rt_talk(struct nl_msg *msg);
+const char *nl_why(int err);
+struct rdev *rdev_all(void);
+struct rdev *rdev_get(const char *name);
+void put_str(struct nl_msg *msg, int attr, const char *val);
+void put_u32(struct nl_msg *msg, int attr, u32 val);
+void put_flag(struct nl_msg *msg, int attr);
+
+/* link.c: what the module tells of a link */
+struct xlink {
+	u32 dev_index;
+	u32 ifindex;
+	u32 roce_mtu;
+	u32 xdp_mode;
+	u32 prog_id;
+	u32 link_id;
+	char name[DEV_NAME_MAX];
+	char ifname[IFNAMSIZ];
+	char steer[1024];
+};
+
+bool xlink_get(const char *name, struct xlink *xl);
+int port_netdev(const struct rdev *dev, u32 port, char ifname[IFNAMSIZ]);
+
+/* xdp.c: the XDP program; false with a reason in xdp_why() */
+bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode);
+bool xdp_steer(const struct xlink *xl, const char *list);
+void xdp_unpin(const char *name);
+void xdp_stats(const struct xlink *xl,
+	       void (*fn)(const char *name, const char *text, u64 val));
+const char *xdp_why(void);
+
+/* pcap.c: capture files */
+struct capture;
+
+struct cap_frame {
+	u64 ns;
+	u32 link_type;
+	u32 len;		/* on the wire */
+	u32 cap_len;		/* here */
+	const u8 *data;
+};
+
+struct capture *cap_open(const char *path);
+int cap_next(struct capture *cap, struct cap_frame *f);
+const char *cap_why(const struct capture *cap);
+void cap_close(struct capture *cap);
+
+#endif /* RDMATOOL_H */

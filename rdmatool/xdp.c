@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The XDP program of a link: loaded, attached and given to the module, which
+ * alone keeps it. Its maps are pinned below /sys/fs/bpf/xroce/NAME for people to
+ * read; the program is not, since a pin would hold it, and it the module, after
+ * its link is deleted. Owns the reason of the last failure.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rdmatool.h"
+
+static char why[512];
+
+const char *xdp_why(void)
+{
+	return why;
+}
+
+static bool no(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2)));
+static bool no(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+#ifdef HAVE_BPF
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/if_link.h>
+#include <linux/magic.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <xroce/xdp.h>
+
+#include "xroce.skel.h"
+
+#define BPFFS		"/sys/fs/bpf"
+#define PIN_ROOT	BPFFS "/xroce"
+#define CPU_QUEUE	2048	/* packets that may wait for a CPU */
+
+static char log_line[256];
+
+/* The verifier and libbpf explain themselves here: the last line is kept. */
+static int on_log(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (options.details && level != LIBBPF_DEBUG) {
+		va_list copy;
+
+		va_copy(copy, ap);
+		vfprintf(stderr, fmt, copy);
+		va_end(copy);
+	}
+	if (level == LIBBPF_WARN) {
+		vsnprintf(log_line, sizeof(log_line), fmt, ap);
+		log_line[strcspn(log_line, "\n")] = 0;
+	}
+	return 0;
+}
+
+/* A name in bpffs may not have a dot. */
+static void pin_dir(char *path, size_t size, const char *name)
+{
+	char *p;
+
+	snprintf(path, size, PIN_ROOT "/%s", name);
+	for (p = path + strlen(PIN_ROOT); *p; p++)
+		if (*p == '.')
+			*p = '_';
+}
+
+static const char *const pinned[] = { "xroce_stats", "xroce_cpus" };
+
+/**
+ * xdp_unpin() - remove what xdp_attach() pinned for a link of that name
+ */
+void xdp_unpin(const char *name)
+{
+	char dir[256], path[300];
+	size_t i;
+
+	pin_dir(dir, sizeof(dir), name);
+	for (i = 0; i < ARRAY_SIZE(pinned); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, pinned[i]);
+		unlink(path);
+	}
+	rmdir(dir);
+	rmdir(PIN_ROOT);
+}
+
+/* Pins are for people; a link works without. */
+static void pin_maps(struct xroce_bpf *bpf, const char *name)
+{
+	struct statfs fs;
+	char dir[256], path[300];
+	size_t i;
+	int fd;
+
+	if (statfs(BPFFS, &fs) || fs.f_type != BPF_FS_MAGIC)
+		if (mount("bpf", BPFFS, "bpf", 0, NULL))
+			goto fail;
+	xdp_unpin(name);
+	pin_dir(dir, sizeof(dir), name);
+	mkdir(PIN_ROOT, 0700);
+	if (mkdir(dir, 0700))
+		goto fail;
+	for (i = 0; i < ARRAY_SIZE(pinned); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, pinned[i]);
+		fd = bpf_object__find_map_fd_by_name(bpf->obj, pinned[i]);
+		if (bpf_obj_pin(fd, path))
+			goto fail;
+	}
+	return;
+fail:
+	warn("link %s: cannot pin the XDP program's maps below %s: %s", name,
+	     PIN_ROOT, strerror(errno));
+}
+
+/* Calls fn for each CPU of a list as "0-3,8"; false when it is none. */
+static bool each_cpu(const char *list, bool (*fn)(u32 cpu, void *arg),
+		     void *arg)
+{
+	const char *p = list;
+	unsigned long a, b;
+	char *end;
+
+	for (;; p = end + 1) {
+		if (*p < '0' || *p > '9')
+			break;
+		a = b = strtoul(p, &end, 10);
+		if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+			b = strtoul(end + 1, &end, 10);
+		if (b < a || b >= (unsigned long)libbpf_num_possible_cpus())
+			return no("CPU %lu is not of this machine's %d",
+				  b < a ? a : b, libbpf_num_possible_cpus());
+		for (; a <= b; a++)
+			if (!fn(a, arg))
+				return false;
+		if (!*end)
+			return true;
+		if (*end != ',')
+			break;
+	}
+	return no("\"%s\" is not a list of CPUs, as 0-3,8", list);
+}
+
+static bool add_cpu(u32 cpu, void *arg)
+{
+	struct bpf_cpumap_val val = { .qsize = CPU_QUEUE };
+
+	if (bpf_map_update_elem(*(int *)arg, &cpu, &val, 0))
+		return no("CPU %u: %s", cpu, strerror(errno));
+	return true;
+}
+
+static struct xroce_bpf *load(void)
+{
+	struct xroce_bpf *bpf;
+	int err;
+
+	log_line[0] = 0;
+	libbpf_set_print(on_log);
+	/* Without the module's types its kfuncs stay unknown to the program. */
+	if (access("/sys/kernel/btf/xroce", F_OK)) {
+		no("the module has no BTF (/sys/kernel/btf/xroce)");
+		return NULL;
+	}
+	bpf = xroce_bpf__open();
+	if (!bpf) {
+		no("cannot open the program: %s", strerror(errno));
+		return NULL;
+	}
+	err = bpf_map__set_max_entries(bpf->maps.xroce_cpus,
+				       libbpf_num_possible_cpus());
+	if (!err)
+		err = xroce_bpf__load(bpf);
+	if (!err)
+		return bpf;
+	no("cannot load the program: %s%s%s%s", strerror(-err),
+	   *log_line ? " (" : "", log_line, *log_line ? ")" : "");
+	xroce_bpf__destroy(bpf);
+	return NULL;
+}
+
+static bool attach_why(const struct xlink *xl, int err)
+{
+	switch (err) {
+	case EBUSY:
+		return no("%s has another XDP program", xl->ifname);
+	case EOPNOTSUPP:
+		return no("the driver of %s has no native XDP", xl->ifname);
+	case EINVAL:
+	case ERANGE:
+	case E2BIG:
+		return no("the driver of %s refuses it as it is set up now (MTU? offloads?): %s",
+			  xl->ifname, strerror(err));
+	default:
+		return no("cannot attach to %s: %s", xl->ifname, strerror(err));
+	}
+}
+
+static bool hand_over(const struct xlink *xl, int link_fd)
+{
+	struct nl_msg *msg = xroce_msg(XROCE_CMD_LINK_SET, 0);
+	int err;
+
+	put_str(msg, XROCE_A_LINK_DEV_NAME, xl->name);
+	put_u32(msg, XROCE_A_LINK_XDP_FD, link_fd);
+	err = xroce_talk(msg, XROCE_A_LINK_MAX, NULL, NULL);
+	return !err || no("%s", nl_why(err));
+}
+
+/**
+ * xdp_attach() - load the program and attach it to a link that has none
+ */
+bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		.flags = mode == XROCE_XDP_MODE_NATIVE ? XDP_FLAGS_DRV_MODE :
+							 XDP_FLAGS_SKB_MODE);
+	struct xroce_bpf *bpf = load();
+	bool ok = false;
+	int link, cpus;
+
+	if (!bpf)
+		return false;
+	cpus = bpf_map__fd(bpf->maps.xroce_cpus);
+	if (*xl->steer && !each_cpu(xl->steer, add_cpu, &cpus))
+		goto out;
+	link = bpf_link_create(bpf_program__fd(bpf->progs.xroce), xl->ifindex,
+			       BPF_XDP, &opts);
+	if (link < 0) {
+		attach_why(xl, errno);
+		goto out;
+	}
+	ok = hand_over(xl, link);
+	close(link);
+	if (ok)
+		pin_maps(bpf, xl->name);
+out:
+	xroce_bpf__destroy(bpf);
+	return ok;
+}
+
+/* A map of the attached program by name; a file descriptor or -1. */
+static int find_map(const struct xlink *xl, const char *name)
+{
+	struct bpf_prog_info prog = {};
+	struct bpf_map_info map;
+	u32 ids[16], len = sizeof(prog), i;
+	int fd = bpf_prog_get_fd_by_id(xl->prog_id), err;
+
+	if (fd < 0)
+		goto fail;
+	prog.map_ids = (uintptr_t)ids;
+	prog.nr_map_ids = ARRAY_SIZE(ids);
+	err = bpf_obj_get_info_by_fd(fd, &prog, &len);
+	close(fd);
+	if (err)
+		goto fail;
+	for (i = 0; i < prog.nr_map_ids && i < ARRAY_SIZE(ids); i++) {
+		fd = bpf_map_get_fd_by_id(ids[i]);
+		if (fd < 0)
+			goto fail;
+		memset(&map, 0, sizeof(map));
+		len = sizeof(map);
+		if (!bpf_obj_get_info_by_fd(fd, &map, &len) &&
+		    !strcmp(map.name, name))
+			return fd;
+		close(fd);
+	}
+	no("the attached program %u has no map %s", xl->prog_id, name);
+	return -1;
+fail:
+	no("cannot look into program %u: %s", xl->prog_id, strerror(errno));
+	return -1;
+}
+
+/**
+ * xdp_steer() - let the attached program send packets to these CPUs
+ */
+bool xdp_steer(const struct xlink *xl, const char *list)
+{
+	int fd = find_map(xl, "xroce_cpus");
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = each_cpu(list, add_cpu, &fd);
+	close(fd);
+	return ok;
+}
+
+/**
+ * xdp_stats() - call @fn for each counter of the attached program
+ */
+void xdp_stats(const struct xlink *xl,
+	       void (*fn)(const char *name, const char *text, u64 val))
+{
+	static const struct { const char *name, *text; } stats[] = {
+#define STAT(sym, name, text) { "xdp_" #name, text },
+		XROCE_XDP_STATS(STAT)
+#undef STAT
+	};
+	int fd = find_map(xl, "xroce_stats"), n = libbpf_num_possible_cpus(), i;
+	u64 *per_cpu, sum;
+	u32 key;
+
+	if (fd < 0)
+		return;
+	per_cpu = calloc(n, sizeof(*per_cpu));
+	if (!per_cpu)
+		fail("out of memory");
+	for (key = 0; key < ARRAY_SIZE(stats); key++) {
+		if (bpf_map_lookup_elem(fd, &key, per_cpu))
+			continue;
+		for (sum = 0, i = 0; i < n; i++)
+			sum += per_cpu[i];
+		fn(stats[key].name, stats[key].text, sum);
+	}
+	free(per_cpu);
+	close(fd);
+}
+
+#else /* !HAVE_BPF */
+
+static bool no_bpf(void)
+{
+	return no("this rdmatool was built without BPF");
+}
+
+bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode)
+{
+	(void)xl;
+	(void)mode;
+	return no_bpf();
+}
+
+bool xdp_steer(const struct xlink *xl, const char *list)
+{
+	(void)xl;
+	(void)list;
+	return no_bpf();
+}
+
+void xdp_unpin(const char *name)
+{
+	(void)name;
+}
+
+void xdp_stats(const struct xlink *xl,
+	       void (*fn)(const char *name, const char *text, u64 val))
+{
+	(void)xl;
+	(void)fn;
+}
+
+#endif
