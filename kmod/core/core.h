@@ -474,7 +474,7 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout);
  *
  * xroce_env_timer(): call xroce_qp_timer() at @when or soon after; an earlier
  *	call pending is kept, a later one is moved forward.
- * xroce_env_frame(): a frame of @len bytes, or NULL: tried again after a defer.
+ * xroce_env_frame(): a frame of @len bytes, or NULL: tried again a little later.
  * xroce_env_xmit(): send in order; only the QP's sender calls it, without its
  *	lock. The first n returned are taken, the rest stay the caller's.
  * xroce_env_defer(): call xroce_qp_run() soon, never from within this call.

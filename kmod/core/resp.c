@@ -346,14 +346,17 @@ static u32 xroce_resp_atomic(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 	return rd ? 1 : 0;
 }
 
-/* The READ or atomic that @psn belongs to, among those remembered. */
+/*
+ * The READ or atomic that @psn belongs to, among those remembered. The newest
+ * counts: PSNs come round, and what is old may not be answered for what is new.
+ */
 static struct xroce_rd *xroce_resp_find(struct xroce_resp *resp, u32 psn)
 {
 	struct xroce_rd *rd;
 	u32 i;
 
-	for (i = 0; i < resp->max_rd; i++) {
-		rd = &resp->rd[i];
+	for (i = 1; i <= resp->max_rd; i++) {
+		rd = xroce_rd_slot(resp, resp->rd_tail + resp->max_rd - i);
 		if (rd->state != XROCE_RD_FREE &&
 		    ((psn - rd->psn) & XROCE_PSN_MASK) < rd->npsn)
 			return rd;

@@ -8,6 +8,8 @@
 
 /* Frames after which a run leaves the rest to a deferred one. */
 #define XROCE_RUN_BUDGET	256
+/* Until the next try when memory is short, ns. */
+#define XROCE_NOMEM_WAIT	1000000
 
 static u32 xroce_stage(struct xroce_qp *qp)
 {
@@ -75,7 +77,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 		}
 	}
 	if (qp->nomem)
-		xroce_env_defer(qp);
+		xroce_env_timer(qp, xroce_env_now() + XROCE_NOMEM_WAIT);
 	qp->sending = false;
 	spin_unlock(&qp->lock);
 }
