@@ -186,7 +186,11 @@ err_free:
 
 static int xroce_ib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
-	kqp_destroy(to_kqp(ib));
+	struct xroce_kqp *kqp = to_kqp(ib);
+
+	/* A dump of resources may be looking, under RCU. */
+	WRITE_ONCE(container_of(ib, struct xroce_ibqp, ib)->kqp, NULL);
+	kqp_destroy(kqp);
 	return 0;
 }
 

@@ -38,20 +38,26 @@ static int xroce_ib_get_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 	return XROCE_CNT_MAX;
 }
 
+/* The QP may be destroyed meanwhile: only its living part is looked at. */
 static int xroce_ib_fill_qp(struct sk_buff *msg, struct ib_qp *ib)
 {
-	struct xroce_qp *qp = &to_kqp(ib)->qp;
-	struct xroce_req req;
-	struct xroce_hot hot;
+	struct xroce_hot hot = {};
+	struct xroce_kqp *kqp;
 	struct nlattr *table;
+	u32 cwnd = 0, ssthresh = 0, retries = 0, rnr_retries = 0;
 
-	spin_lock_bh(&qp->lock);
-	hot = qp->hot;
-	req.cwnd = qp->req.cwnd;
-	req.ssthresh = qp->req.ssthresh;
-	req.retries = qp->req.retries;
-	req.rnr_retries = qp->req.rnr_retries;
-	spin_unlock_bh(&qp->lock);
+	rcu_read_lock();
+	kqp = READ_ONCE(container_of(ib, struct xroce_ibqp, ib)->kqp);
+	if (kqp) {
+		spin_lock_bh(&kqp->qp.lock);
+		hot = kqp->qp.hot;
+		cwnd = kqp->qp.req.cwnd;
+		ssthresh = kqp->qp.req.ssthresh;
+		retries = kqp->qp.req.retries;
+		rnr_retries = kqp->qp.req.rnr_retries;
+		spin_unlock_bh(&kqp->qp.lock);
+	}
+	rcu_read_unlock();
 
 	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
 	if (!table)
@@ -61,10 +67,10 @@ static int xroce_ib_fill_qp(struct sk_buff *msg, struct ib_qp *ib)
 	    rdma_nl_put_driver_u32(msg, "max", hot.max) ||
 	    rdma_nl_put_driver_u32(msg, "epsn", hot.epsn) ||
 	    rdma_nl_put_driver_u32(msg, "msn", hot.msn) ||
-	    rdma_nl_put_driver_u32(msg, "cwnd", req.cwnd) ||
-	    rdma_nl_put_driver_u32(msg, "ssthresh", req.ssthresh) ||
-	    rdma_nl_put_driver_u32(msg, "retries", req.retries) ||
-	    rdma_nl_put_driver_u32(msg, "rnr_retries", req.rnr_retries)) {
+	    rdma_nl_put_driver_u32(msg, "cwnd", cwnd) ||
+	    rdma_nl_put_driver_u32(msg, "ssthresh", ssthresh) ||
+	    rdma_nl_put_driver_u32(msg, "retries", retries) ||
+	    rdma_nl_put_driver_u32(msg, "rnr_retries", rnr_retries)) {
 		nla_nest_cancel(msg, table);
 		return -EMSGSIZE;
 	}

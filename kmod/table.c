@@ -155,6 +155,23 @@ struct xroce_mr *xroce_table_mr(u32 key)
 	return kmr ? &kmr->mr : NULL;
 }
 
+/**
+ * xroce_env_qp() - what the core finds QPs by; BH off, which is RCU enough
+ */
+struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn)
+{
+	return xroce_table_qp(qpn);
+}
+
+/**
+ * xroce_env_mr() - what the core finds MRs by; it compares PDs, which are one
+ * device's each
+ */
+struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key)
+{
+	return xroce_table_mr(key);
+}
+
 static void table_init(struct xroce_table *t)
 {
 	xa_init(&t->xa);
