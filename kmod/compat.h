@@ -8,6 +8,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/version.h>
+#include <net/sock.h>
 #include <net/udp_tunnel.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
@@ -26,10 +27,10 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /* What stands for a UDP tunnel's socket: a struct sock since 7.x, by type. */
-#define xroce_udp_tunnel_sk(sock)					\
+#define xroce_udp_tunnel_sk(s)						\
 	_Generic(udp_tunnel_sock_release,				\
-		 void (*)(struct sock *): (sock)->sk,			\
-		 void (*)(struct socket *): (sock))
+		 void (*)(struct sock *): (s)->sk,				\
+		 void (*)(struct socket *): (s))
 
 /* An ib_device of a network namespace; before 7.0 all began in the initial one. */
 #ifdef ib_alloc_device_with_net
@@ -59,6 +60,13 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define XROCE_HAVE_DMAH
 #define xroce_umem_get(ib, addr, len, access) \
 	ib_umem_get_va(ib, addr, len, access)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+static inline void sk_drops_inc(struct sock *sk)
+{
+	atomic_inc(&sk->sk_drops);
+}
 #endif
 
 #endif /* XROCE_COMPAT_H */

@@ -266,6 +266,7 @@ void xroce_table_exit(void);
  */
 void xroce_work_qp(struct xroce_kqp *kqp);
 void xroce_work_cq(struct xroce_kcq *kcq);
+bool xroce_work_loop(struct xroce_kqp *kqp, struct sk_buff *skb);
 void xroce_kqp_put(struct xroce_kqp *kqp);
 void xroce_kcq_put(struct xroce_kcq *kcq);
 int xroce_work_init(void);
@@ -283,6 +284,7 @@ void xroce_udp_put(struct net *net);
 int xroce_udp_init(void);
 void xroce_udp_exit(void);
 void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
+void xroce_skb_dgid(const struct sk_buff *skb, union ib_gid *gid);
 
 /* xmit.c: frames, and the way to the device or back to this host. */
 int xroce_xmit_init(void);

@@ -35,6 +35,7 @@
 	X(CQ_OVERRUN, cq_overrun_err, "CQs that overflowed") \
 	X(BAD_WQE, send_err, "work requests refused") \
 	X(DOORBELLS, doorbells, "system calls to start sending") \
+	X(DROP_OPTIONS, drop_options, "IPv4 options or IPv6 extension headers") \
 	X(DROP_SHORT, drop_short, "shorter than their headers, pad and ICRC") \
 	X(DROP_OPCODE, drop_opcode, "opcode undefined") \
 	X(DROP_TVER, drop_tver, "transport version not 0") \

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the core needs beside packets: time, timers, events, counters, CRC.
+ * Called by the core in its contexts, BH off; a QP's timer is set under the
+ * QP's lock and fires in softirq.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bitops.h>
+#include <linux/crc32.h>
+#include <linux/err.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/random.h>
+
+#include "xroce.h"
+
+#ifdef XROCE_CRC_SHASH
+#include <crypto/hash.h>
+
+/* Shorter than this the call costs more than it saves. */
+#define XROCE_CRC_SHASH_MIN	128
+
+static struct crypto_shash *xroce_crc_tfm;
+
+/* The shash's state is the CRC itself, which xroce_crc_init() has checked. */
+static u32 crc_shash(u32 crc, const void *p, u32 len)
+{
+	SHASH_DESC_ON_STACK(desc, xroce_crc_tfm);
+	u32 *state = shash_desc_ctx(desc);
+
+	desc->tfm = xroce_crc_tfm;
+	*state = crc;
+	if (crypto_shash_update(desc, p, len))
+		return crc32_le(crc, p, len);
+	return *state;
+}
+
+static bool crc_shash_ok(void)
+{
+	u32 i, a = XROCE_ICRC_SEED, b = XROCE_ICRC_SEED;
+	u8 *buf;
+
+	if (crypto_shash_descsize(xroce_crc_tfm) != sizeof(u32))
+		return false;
+	buf = kmalloc(1024, GFP_KERNEL);
+	if (!buf)
+		return false;
+	get_random_bytes(buf, 1024);
+	for (i = 0; i < 32; i++) {
+		a = crc32_le(a, buf + i, 1024 - 2 * i);
+		b = crc_shash(b, buf + i, 1024 - 2 * i);
+	}
+	kfree(buf);
+	return a == b;
+}
+
+static void xroce_crc_init(void)
+{
+	struct crypto_shash *tfm;
+
+	tfm = crypto_alloc_shash("crc32", 0, 0);
+	if (IS_ERR(tfm))
+		return;
+	xroce_crc_tfm = tfm;
+	if (crc_shash_ok())
+		return;
+	pr_warn("the crypto API's %s does not compute crc32_le(): not used\n",
+		crypto_shash_driver_name(tfm));
+	xroce_crc_tfm = NULL;
+	crypto_free_shash(tfm);
+}
+
+static void xroce_crc_exit(void)
+{
+	if (xroce_crc_tfm)
+		crypto_free_shash(xroce_crc_tfm);
+}
+
+MODULE_SOFTDEP("pre: crc32_pclmul");
+
+#else
+static void xroce_crc_init(void) {}
+static void xroce_crc_exit(void) {}
+#endif
+
+/**
+ * xroce_env_crc() - go on with a CRC, reflected, neither end inverted
+ */
+u32 xroce_env_crc(u32 crc, const void *p, u32 len)
+{
+#ifdef XROCE_CRC_SHASH
+	if (len >= XROCE_CRC_SHASH_MIN && xroce_crc_tfm)
+		return crc_shash(crc, p, len);
+#endif
+	return crc32_le(crc, p, len);
+}
+
+/**
+ * xroce_env_now() - nanoseconds of CLOCK_MONOTONIC
+ */
+u64 xroce_env_now(void)
+{
+	return ktime_get_ns();
+}
+
+static enum hrtimer_restart timer_fire(struct hrtimer *timer)
+{
+	struct xroce_kqp *kqp = container_of(timer, struct xroce_kqp, timer);
+
+	xroce_qp_timer(&kqp->qp);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * xroce_env_timer() - call xroce_qp_timer() at a time, or before
+ *
+ * Under the QP's lock, which makes a timer found queued either still to expire
+ * or about to wait for this lock: in both cases what is due later is not lost.
+ */
+void xroce_env_timer(struct xroce_qp *qp, u64 when)
+{
+	struct hrtimer *timer = &xroce_qp_kqp(qp)->timer;
+
+	lockdep_assert_held(&qp->lock);
+	if (qp->dead)
+		return;
+	if (hrtimer_is_queued(timer) &&
+	    ktime_to_ns(hrtimer_get_expires(timer)) <= (s64)when)
+		return;
+	hrtimer_start(timer, ns_to_ktime(when), HRTIMER_MODE_ABS_SOFT);
+}
+
+/**
+ * xroce_timer_init() - make a QP's timer ready, before the QP can be found
+ */
+void xroce_timer_init(struct xroce_kqp *kqp)
+{
+	hrtimer_setup(&kqp->timer, timer_fire, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_SOFT);
+}
+
+/**
+ * xroce_timer_stop() - end a QP's timer for good
+ *
+ * Process context. After xroce_qp_kill(), from which on nobody starts it; waits
+ * for the callback, which holds no reference of its own.
+ */
+void xroce_timer_stop(struct xroce_kqp *kqp)
+{
+	hrtimer_cancel(&kqp->timer);
+}
+
+/**
+ * xroce_env_qp_event() - raise an asynchronous event soon
+ *
+ * Under the QP's lock, so the consumer is told from the work list.
+ */
+void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
+{
+	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
+
+	set_bit(event, &kqp->events);
+	xroce_work_qp(kqp);
+}
+
+/**
+ * xroce_env_defer() - run the QP soon
+ */
+void xroce_env_defer(struct xroce_qp *qp)
+{
+	xroce_work_qp(xroce_qp_kqp(qp));
+}
+
+/**
+ * xroce_env_cq_event() - call the CQ's completion handler soon; any context
+ */
+void xroce_env_cq_event(struct xroce_cq *cq)
+{
+	xroce_work_cq(xroce_cq_kcq(cq));
+}
+
+/**
+ * xroce_env_cq_error() - tell the CQ's consumer that it overflowed; any context
+ *
+ * Once in the life of a CQ.
+ */
+void xroce_env_cq_error(struct xroce_cq *cq)
+{
+	struct xroce_kcq *kcq = xroce_cq_kcq(cq);
+
+	WRITE_ONCE(kcq->error, true);
+	xroce_work_cq(kcq);
+}
+
+/**
+ * xroce_env_count() - add to a counter of the link; any context
+ */
+void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
+{
+	this_cpu_add(xroce_dev_link(dev)->counters->v[c], n);
+}
+
+int xroce_env_init(void)
+{
+	xroce_crc_init();
+	return 0;
+}
+
+void xroce_env_exit(void)
+{
+	xroce_crc_exit();
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What an XDP program may ask the module. Runs in the program's context, under
+ * RCU with BH off; takes no lock and changes nothing. Arguments are a program's
+ * word: any value gets a harmless answer.
+ */
+#include <linux/bpf.h>
+#include <linux/btf.h>
+#include <linux/btf_ids.h>
+#include <linux/cpumask.h>
+#include <linux/hash.h>
+#include <net/xdp.h>
+
+#include <xroce/xdp.h>
+
+#include "xroce.h"
+
+/* Is a link on the netdev that a frame came by, or on a VLAN of it. */
+static bool link_is_on(const struct xroce_link *link,
+		       const struct net_device *dev)
+{
+	const struct net_device *ndev = link->ndev;
+
+	return ndev == dev ||
+	       (is_vlan_dev(ndev) && vlan_dev_real_dev(ndev) == dev) ||
+	       (is_vlan_dev(dev) && vlan_dev_real_dev(dev) == ndev);
+}
+
+/* One of the link's CPUs by the QP's number: the same as long as they are. */
+static int steer_cpu(const struct xroce_link *link, u32 qpn)
+{
+	u32 n = cpumask_weight(&link->steer);
+	unsigned int cpu;
+
+	if (!n)
+		return XROCE_XDP_CPU_STAY;
+	cpu = cpumask_nth(reciprocal_scale(hash_32(qpn, 32), n), &link->steer);
+	/* The mask may have shrunk meanwhile. */
+	return cpu < nr_cpu_ids ? cpu : XROCE_XDP_CPU_STAY;
+}
+
+__bpf_kfunc_start_defs();
+
+/**
+ * bpf_xroce_addr() - is an address a GID of a link on the frame's netdev
+ * @ctx: the frame
+ * @gid: 16 bytes; an IPv4 address as ::ffff:a.b.c.d
+ * @gid__sz: 16
+ *
+ * XDP programs, wherever they run: the netdev is the one the frame came by, also
+ * after a redirect to a CPU. Return: 1 if it is, also when the link is on a VLAN
+ * of that netdev, or else 0.
+ */
+__bpf_kfunc int bpf_xroce_addr(struct xdp_md *ctx, const void *gid, u32 gid__sz)
+{
+	const struct net_device *dev = ((struct xdp_buff *)ctx)->rxq->dev;
+	struct xroce_link *link;
+	union ib_gid addr;
+
+	if (gid__sz != sizeof(addr))
+		return 0;
+	memcpy(&addr, gid, sizeof(addr));
+	link = xroce_link_by_ndev_rcu(dev);
+	if (link && xroce_link_has_gid(link, &addr))
+		return 1;
+	link = xroce_link_by_gid_rcu(dev_net(dev), &addr);
+	return link && link_is_on(link, dev);
+}
+
+/**
+ * bpf_xroce_cpu() - the CPU that a QP's packets are to go to
+ * @ctx: the frame
+ * @qpn: the QP it is for
+ *
+ * XDP programs, wherever they run. Return: the CPU that was set for the QP, or
+ * one of those set for its link; XROCE_XDP_CPU_STAY when neither was, or
+ * XROCE_XDP_CPU_NO_QP when no link on the frame's netdev has such a QP.
+ */
+__bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
+{
+	const struct net_device *dev = ((struct xdp_buff *)ctx)->rxq->dev;
+	struct xroce_kqp *kqp;
+	struct xroce_qp *qp;
+	int cpu;
+
+	qp = xroce_table_qp(qpn);
+	if (!qp)
+		return XROCE_XDP_CPU_NO_QP;
+	kqp = xroce_qp_kqp(qp);
+	if (!link_is_on(kqp->link, dev))
+		return XROCE_XDP_CPU_NO_QP;
+	cpu = READ_ONCE(kqp->steer_cpu);
+	return cpu >= 0 ? cpu : steer_cpu(kqp->link, qpn);
+}
+
+__bpf_kfunc_end_defs();
+
+BTF_KFUNCS_START(xroce_kfuncs)
+BTF_ID_FLAGS(func, bpf_xroce_addr)
+BTF_ID_FLAGS(func, bpf_xroce_cpu)
+BTF_KFUNCS_END(xroce_kfuncs)
+
+static const struct btf_kfunc_id_set xroce_kfunc_set = {
+	.owner = THIS_MODULE,
+	.set = &xroce_kfuncs,
+};
+
+int xroce_kfunc_init(void)
+{
+	return register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &xroce_kfunc_set);
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What cannot be done where it comes up: runs of QPs, calls of CQ handlers and
+ * the packets that this host sends to itself. Each CPU has a NAPI on a dummy
+ * netdev for them; anything is queued to the CPU one is on, from any context,
+ * and polled in softirq with no lock held.
+ */
+#include <linux/bitops.h>
+#include <linux/cpumask.h>
+#include <linux/llist.h>
+#include <linux/skbuff.h>
+
+#include "xroce.h"
+
+/* What a QP's run, up to XROCE_RUN_BUDGET frames, counts in a poll's budget. */
+#define XROCE_RUN_WEIGHT	16
+/* Looped packets a CPU holds; more are not taken, and sent later. */
+#define XROCE_LOOP_MAX		1024
+
+/**
+ * struct xroce_work - one CPU's work
+ * @napi: polled on this CPU, or on another one when this one has gone offline
+ * @qps, @cqs: lock-free, newest first
+ * @qps_todo, @cqs_todo: taken off those and turned round; the poll's alone
+ * @loop: packets on their way to receive on this host; its own lock
+ */
+struct xroce_work {
+	struct napi_struct napi;
+	struct llist_head qps;
+	struct llist_head cqs;
+	struct llist_node *qps_todo;
+	struct llist_node *cqs_todo;
+	struct sk_buff_head loop;
+};
+
+static struct xroce_work __percpu *xroce_works;
+static struct net_device *xroce_napi_dev;
+
+/*
+ * Whoever adds to an empty queue schedules the NAPI; while a queue is not empty
+ * a poll of it is still to come. Outside of BH and interrupts that is done by
+ * ksoftirqd.
+ */
+
+/**
+ * xroce_work_qp() - run a QP soon on this CPU, and raise its events
+ *
+ * Any context. The caller knows that the QP's memory stays.
+ */
+void xroce_work_qp(struct xroce_kqp *kqp)
+{
+	struct xroce_work *work;
+	unsigned long flags;
+
+	if (atomic_xchg(&kqp->queued, 1))
+		return;
+	/* Its owner has gone: nobody is left to run it for. */
+	if (!refcount_inc_not_zero(&kqp->users))
+		return;
+	local_irq_save(flags);
+	work = this_cpu_ptr(xroce_works);
+	if (llist_add(&kqp->work, &work->qps))
+		napi_schedule_irqoff(&work->napi);
+	local_irq_restore(flags);
+}
+
+/**
+ * xroce_work_cq() - call a CQ's handler soon
+ *
+ * Any context. The caller knows that the CQ's memory stays.
+ */
+void xroce_work_cq(struct xroce_kcq *kcq)
+{
+	struct xroce_work *work;
+	unsigned long flags;
+
+	if (atomic_inc_return(&kcq->events) != 1)
+		return;
+	if (!refcount_inc_not_zero(&kcq->users))
+		return;
+	local_irq_save(flags);
+	work = this_cpu_ptr(xroce_works);
+	if (llist_add(&kcq->work, &work->cqs))
+		napi_schedule_irqoff(&work->napi);
+	local_irq_restore(flags);
+}
+
+/**
+ * xroce_work_loop() - receive a packet of this host on this host
+ * @skb: begins with its IP header
+ *
+ * BH off. Return: false when the queue is full; the packet stays the caller's.
+ */
+bool xroce_work_loop(struct xroce_kqp *kqp, struct sk_buff *skb)
+{
+	struct xroce_work *work = this_cpu_ptr(xroce_works);
+	u32 len;
+
+	spin_lock(&work->loop.lock);
+	len = skb_queue_len(&work->loop);
+	if (len < XROCE_LOOP_MAX) {
+		/* So that its link and namespace stay until it is received. */
+		refcount_inc(&kqp->users);
+		*(struct xroce_kqp **)skb->cb = kqp;
+		__skb_queue_tail(&work->loop, skb);
+	}
+	spin_unlock(&work->loop.lock);
+	if (!len)
+		napi_schedule(&work->napi);
+	return len < XROCE_LOOP_MAX;
+}
+
+/**
+ * xroce_kqp_put() - let go of a QP; its owner waits for the last to do so
+ */
+void xroce_kqp_put(struct xroce_kqp *kqp)
+{
+	if (refcount_dec_and_test(&kqp->users))
+		complete(&kqp->gone);
+}
+
+/**
+ * xroce_kcq_put() - let go of a CQ; its owner waits for the last to do so
+ */
+void xroce_kcq_put(struct xroce_kcq *kcq)
+{
+	if (refcount_dec_and_test(&kcq->users))
+		complete(&kcq->gone);
+}
+
+static void raise_qp_events(struct xroce_kqp *kqp)
+{
+	static const enum ib_event_type type[] = {
+		[XROCE_EVENT_QP_FATAL]		= IB_EVENT_QP_FATAL,
+		[XROCE_EVENT_QP_REQ_ERR]	= IB_EVENT_QP_REQ_ERR,
+		[XROCE_EVENT_QP_ACCESS_ERR]	= IB_EVENT_QP_ACCESS_ERR,
+		[XROCE_EVENT_COMM_EST]		= IB_EVENT_COMM_EST,
+		[XROCE_EVENT_SQ_DRAINED]	= IB_EVENT_SQ_DRAINED,
+		[XROCE_EVENT_LAST_WQE]		= IB_EVENT_QP_LAST_WQE_REACHED,
+	};
+	unsigned long events = xchg(&kqp->events, 0);
+	struct ib_qp *ib = kqp->ib;
+	struct ib_event event = {
+		.device = ib->device,
+		.element.qp = ib,
+	};
+	unsigned int bit;
+
+	for_each_set_bit(bit, &events, ARRAY_SIZE(type)) {
+		event.event = type[bit];
+		if (ib->event_handler)
+			ib->event_handler(&event, ib->qp_context);
+	}
+}
+
+static void call_cq_handler(struct xroce_kcq *kcq)
+{
+	struct ib_cq *ib = kcq->ib;
+	struct ib_event event = {
+		.device = ib->device,
+		.element.cq = ib,
+		.event = IB_EVENT_CQ_ERR,
+	};
+
+	if (xchg(&kcq->error, false)) {
+		if (ib->event_handler)
+			ib->event_handler(&event, ib->cq_context);
+	} else if (ib->comp_handler) {
+		ib->comp_handler(ib, ib->cq_context);
+	}
+}
+
+/* The next item of a list in the order of queueing, or NULL. */
+static struct llist_node *work_next(struct llist_head *list,
+				    struct llist_node **todo)
+{
+	struct llist_node *node = *todo;
+
+	if (!node)
+		node = llist_reverse_order(llist_del_all(list));
+	if (node)
+		*todo = node->next;
+	return node;
+}
+
+static int poll_cqs(struct xroce_work *work, int budget)
+{
+	struct llist_node *node;
+	struct xroce_kcq *kcq;
+	int done;
+
+	for (done = 0; done < budget; done++) {
+		node = work_next(&work->cqs, &work->cqs_todo);
+		if (!node)
+			break;
+		kcq = container_of(node, struct xroce_kcq, work);
+		call_cq_handler(kcq);
+		if (atomic_dec_return(&kcq->events))
+			llist_add(node, &work->cqs);
+		else
+			xroce_kcq_put(kcq);
+	}
+	return done;
+}
+
+static void loop_rx(struct sk_buff *skb)
+{
+	struct xroce_kqp *kqp = *(struct xroce_kqp **)skb->cb;
+	struct xroce_link *link;
+	union ib_gid gid;
+
+	xroce_skb_dgid(skb, &gid);
+	link = xroce_link_by_gid_rcu(kqp->link->net, &gid);
+	if (link) {
+		xroce_rx_skb(link, skb);
+	} else {
+		xroce_env_count(&kqp->link->dev, XROCE_CNT_TX_DROPPED, 1);
+		kfree_skb(skb);
+	}
+	xroce_kqp_put(kqp);
+}
+
+static int poll_loop(struct xroce_work *work, int budget)
+{
+	struct sk_buff *skb;
+	int done;
+
+	for (done = 0; done < budget; done++) {
+		spin_lock(&work->loop.lock);
+		skb = __skb_dequeue(&work->loop);
+		spin_unlock(&work->loop.lock);
+		if (!skb)
+			break;
+		loop_rx(skb);
+	}
+	return done;
+}
+
+static int poll_qps(struct xroce_work *work, int budget)
+{
+	struct llist_node *node;
+	struct xroce_kqp *kqp;
+	int done;
+
+	for (done = 0; done < budget; done += XROCE_RUN_WEIGHT) {
+		node = work_next(&work->qps, &work->qps_todo);
+		if (!node)
+			break;
+		kqp = container_of(node, struct xroce_kqp, work);
+		/* From here on what comes up queues it again. */
+		atomic_xchg(&kqp->queued, 0);
+		if (READ_ONCE(kqp->events))
+			raise_qp_events(kqp);
+		xroce_qp_run(&kqp->qp);
+		xroce_kqp_put(kqp);
+	}
+	return done;
+}
+
+/*
+ * Each kind has a budget of its own, so that none starves another. A poll that
+ * used one up is called again, after the other NAPIs of this CPU.
+ */
+static int work_poll(struct napi_struct *napi, int budget)
+{
+	struct xroce_work *work = container_of(napi, struct xroce_work, napi);
+	int done;
+
+	done = poll_loop(work, budget);
+	done = max(done, poll_cqs(work, budget));
+	done = max(done, poll_qps(work, budget));
+	if (done >= budget)
+		return budget;
+	napi_complete_done(napi, done);
+	return done;
+}
+
+int xroce_work_init(void)
+{
+	struct xroce_work *work;
+	int cpu;
+
+	xroce_works = alloc_percpu(struct xroce_work);
+	if (!xroce_works)
+		return -ENOMEM;
+	xroce_napi_dev = alloc_netdev_dummy(0);
+	if (!xroce_napi_dev) {
+		free_percpu(xroce_works);
+		return -ENOMEM;
+	}
+	for_each_possible_cpu(cpu) {
+		work = per_cpu_ptr(xroce_works, cpu);
+		init_llist_head(&work->qps);
+		init_llist_head(&work->cqs);
+		skb_queue_head_init(&work->loop);
+		/* Not for busy polling: it receives for no socket. */
+		set_bit(NAPI_STATE_NO_BUSY_POLL, &work->napi.state);
+		netif_napi_add(xroce_napi_dev, &work->napi, work_poll);
+		napi_enable(&work->napi);
+	}
+	return 0;
+}
+
+/* All QPs and CQs have gone, and with them what was queued. */
+void xroce_work_exit(void)
+{
+	struct xroce_work *work;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		work = per_cpu_ptr(xroce_works, cpu);
+		napi_disable(&work->napi);
+		netif_napi_del(&work->napi);
+	}
+	free_netdev(xroce_napi_dev);
+	free_percpu(xroce_works);
+}

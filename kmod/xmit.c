@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The way out: frames for the core to fill, and from there to the netdev or back
+ * to this host. A frame is its maker's alone until it is given up; called with
+ * BH off, by one sender a QP, with no lock held but in xroce_env_frame().
+ */
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/mm.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <net/dsfield.h>
+#include <net/route.h>
+
+#include "xroce.h"
+
+/* Longer frames have their end in a page: no allocation is above one. */
+#define XROCE_LINEAR_MAX	1536
+/* What the core wants of the first segment. */
+#define XROCE_SEG_MIN		128
+
+/**
+ * struct xroce_skb_frame - a frame in an skb; lies at the skb's head, where
+ *	nobody looks before the frame is given up
+ */
+struct xroce_skb_frame {
+	struct xroce_frame f;
+	struct sk_buff *skb;
+};
+
+static struct sk_buff *frame_skb(struct xroce_frame *f)
+{
+	return container_of(f, struct xroce_skb_frame, f)->skb;
+}
+
+/**
+ * xroce_env_frame() - a frame to be filled
+ *
+ * Any context. Return: the frame, its bytes not initialised, or NULL.
+ */
+struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
+{
+	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
+	u32 head = len, room;
+	struct xroce_skb_frame *sf;
+	struct page *page = NULL;
+	struct sk_buff *skb;
+
+	if (len > XROCE_LINEAR_MAX) {
+		head = max_t(u32, XROCE_SEG_MIN, len - min(len, PAGE_SIZE));
+		page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+		if (!page)
+			return NULL;
+	}
+	room = ALIGN(sizeof(*sf), 16) + LL_RESERVED_SPACE(kqp->link->ndev) +
+	       VLAN_HLEN;
+	skb = alloc_skb(room + head, GFP_ATOMIC | __GFP_NOWARN);
+	if (!skb) {
+		if (page)
+			__free_page(page);
+		return NULL;
+	}
+	sf = (struct xroce_skb_frame *)skb->head;
+	sf->skb = skb;
+	skb_reserve(skb, room);
+	sf->f.len = len;
+	sf->f.seg[0].p = skb_put(skb, head);
+	sf->f.seg[0].len = head;
+	sf->f.seg[1].p = page ? page_address(page) : NULL;
+	sf->f.seg[1].len = len - head;
+	if (page)
+		skb_add_rx_frag(skb, 0, page, 0, len - head, PAGE_SIZE);
+	return &sf->f;
+}
+
+/**
+ * xroce_env_frame_free() - give up a frame that is not to be sent; any context
+ */
+void xroce_env_frame_free(struct xroce_frame *f)
+{
+	kfree_skb(frame_skb(f));
+}
+
+/* From here on the frame's memory may be written over by link-layer headers. */
+static struct sk_buff *frame_give_up(struct xroce_kqp *kqp,
+				     struct xroce_frame *f)
+{
+	struct sk_buff *skb = frame_skb(f);
+	u8 dsfield;
+
+	skb_reset_network_header(skb);
+	if (ip_hdr(skb)->version == 4) {
+		skb->protocol = htons(ETH_P_IP);
+		skb_set_transport_header(skb, sizeof(struct iphdr));
+		dsfield = ipv4_get_dsfield(ip_hdr(skb));
+	} else {
+		skb->protocol = htons(ETH_P_IPV6);
+		skb_set_transport_header(skb, sizeof(struct ipv6hdr));
+		dsfield = ipv6_get_dsfield(ipv6_hdr(skb));
+	}
+	skb->dev = kqp->link->ndev;
+	skb->priority = rt_tos2priority(dsfield);
+	/* One transmit queue for all of a QP, so that order is kept. */
+	skb_set_hash(skb, hash_32(kqp->qp.hot.qpn, 32), PKT_HASH_TYPE_L4);
+	return skb;
+}
+
+/* Whatever the stack says, the frame is gone: a lost packet if not sent. */
+static bool frame_send(struct xroce_kqp *kqp, struct sk_buff *skb)
+{
+	struct ethhdr *eth = skb_push(skb, ETH_HLEN);
+
+	skb_reset_mac_header(skb);
+	ether_addr_copy(eth->h_dest, kqp->dmac);
+	ether_addr_copy(eth->h_source, kqp->smac);
+	eth->h_proto = skb->protocol;
+	if (kqp->vlan != XROCE_NO_VLAN)
+		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), kqp->vlan);
+	return dev_queue_xmit(skb) == NET_XMIT_SUCCESS;
+}
+
+/**
+ * xroce_env_xmit() - send frames in order
+ *
+ * A netdev that is down or drops takes a frame all the same: it is lost, and
+ * the transport sees to it as it does to what the network loses. Back to this
+ * host frames are only taken while there is room.
+ *
+ * Return: how many were taken.
+ */
+u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
+{
+	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
+	u32 i, len, sent = 0, bytes = 0;
+	struct sk_buff *skb;
+
+	for (i = 0; i < n; i++) {
+		len = f[i]->len;
+		skb = frame_give_up(kqp, f[i]);
+		if (kqp->loop) {
+			if (!xroce_work_loop(kqp, skb))
+				break;
+		} else if (!frame_send(kqp, skb)) {
+			continue;
+		}
+		sent++;
+		bytes += len;
+	}
+	if (sent) {
+		xroce_env_count(qp->dev, XROCE_CNT_TX_PKTS, sent);
+		xroce_env_count(qp->dev, XROCE_CNT_TX_BYTES, bytes);
+	}
+	if (i > sent)
+		xroce_env_count(qp->dev, XROCE_CNT_TX_DROPPED, i - sent);
+	return i;
+}
+
+int xroce_xmit_init(void)
+{
+	return 0;
+}
+
+void xroce_xmit_exit(void)
+{
+}
