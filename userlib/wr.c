@@ -36,11 +36,10 @@ static void wr_abort(struct ibv_qp_ex *ibqp)
 	xroce_unlock(&to_xqp_ex(ibqp)->sq.lock);
 }
 
-/* The first error stays: it is what the user is told of the batch. */
+/* Nothing is written from here on, so this is what the user is told. */
 static void wr_fail(struct xroce_qp *qp, int err)
 {
-	if (!qp->wr_err)
-		qp->wr_err = err;
+	qp->wr_err = err;
 	qp->wr = NULL;
 }
 

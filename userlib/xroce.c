@@ -229,4 +229,5 @@ static const struct verbs_device_ops xroce_device_ops = {
 	.uninit_device = xroce_uninit_device,
 	.alloc_context = xroce_alloc_context,
 };
+
 PROVIDER_DRIVER(xroce, xroce_device_ops);

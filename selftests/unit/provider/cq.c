@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The provider's completion queues against a fake kernel, under ASan and UBSan:
+ * polling by both ways, arming, and what is left of a QP that is gone.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake.h"
+#include <tap.h>
+
+#define NEAR_WRAP	0xfffffffau
+#define DEPTH		8
+
+static struct xroce_cq *cq;
+static struct xroce_ring *ring;
+
+static void set_up(struct ibv_cq_init_attr_ex *attr)
+{
+	static struct ibv_cq_init_attr_ex all = {
+		.cqe = DEPTH,
+		.wc_flags = IBV_WC_STANDARD_FLAGS |
+			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+	};
+
+	fake_reset();
+	cq = to_xcq_ex(xroce_create_cq_ex(&fake_ctx, attr ? attr : &all));
+	ring = fake_ring_of(&cq->map);
+	cq->cons = NEAR_WRAP;
+	ring->cons = NEAR_WRAP;
+	ring->prod = NEAR_WRAP;
+}
+
+static void tear_down(void)
+{
+	xroce_destroy_cq(&cq->vcq.cq);
+}
+
+static struct xroce_cqe *slot(uint32_t n)
+{
+	return (struct xroce_cqe *)ring->slot + (n & (DEPTH - 1));
+}
+
+/* Each field of element @n tells it from all others */
+static void put(uint32_t qpn)
+{
+	uint32_t n = ring->prod++;
+
+	*slot(n) = (struct xroce_cqe) {
+		.wr_id = n * 0x100000001ull,
+		.qpn = qpn,
+		.byte_len = n + 1,
+		.status = n % 22,
+		.opcode = n & 1 ? XROCE_WC_RECV_RDMA_WITH_IMM :
+				  XROCE_WC_FETCH_ADD,
+		.flags = XROCE_WC_WITH_IMM,
+		.sl = n % 8,
+		.vendor_err = n + 2,
+		.imm = htobe32(n + 3),
+		.src_qp = n + 4,
+		.pkey_index = n + 5,
+		.slid = n + 6,
+		.timestamp = n + 7,
+	};
+}
+
+static bool is(const struct ibv_wc *wc, uint32_t n, uint32_t qpn)
+{
+	return wc->wr_id == n * 0x100000001ull && wc->qp_num == qpn &&
+	       wc->byte_len == n + 1 && wc->status == n % 22 &&
+	       wc->opcode == (n & 1 ? IBV_WC_RECV_RDMA_WITH_IMM :
+				      IBV_WC_FETCH_ADD) &&
+	       wc->wc_flags == IBV_WC_WITH_IMM && wc->sl == n % 8 &&
+	       wc->vendor_err == n + 2 && wc->imm_data == htobe32(n + 3) &&
+	       wc->src_qp == n + 4 && wc->pkey_index == (uint16_t)(n + 5) &&
+	       wc->slid == (uint16_t)(n + 6) && !wc->dlid_path_bits;
+}
+
+static int poll_cq(int n, struct ibv_wc *wc)
+{
+	memset(wc, 0xee, 16 * sizeof(*wc));
+	return xroce_poll_cq(&cq->vcq.cq, n, wc);
+}
+
+static void test_poll(void)
+{
+	uint32_t next = NEAR_WRAP;
+	struct ibv_wc wc[16];
+	int bad = 0, i, k, n;
+
+	set_up(NULL);
+	TAP_CHECK(bad, poll_cq(16, wc) == 0 && ring->cons == NEAR_WRAP,
+		  "something in an empty CQ");
+	for (i = 0; i < 8; i++)
+		put(9);
+	TAP_CHECK(bad, poll_cq(0, wc) == 0 && poll_cq(-1, wc) == 0 &&
+		  ring->cons == NEAR_WRAP, "something when asked for nothing");
+	for (i = 1; next != ring->prod; i++) {
+		n = poll_cq(i, wc);
+		TAP_CHECK(bad, n == (i < 4 ? i : 2), "%d of %d", n, i);
+		for (k = 0; k < n; k++, next++)
+			TAP_CHECK(bad, is(&wc[k], next, 9), "element %#x", next);
+		TAP_CHECK(bad, wc[n].wr_id == 0xeeeeeeeeeeeeeeee,
+			  "written past what was returned");
+		TAP_CHECK(bad, ring->cons == next, "index %#x, not %#x",
+			  ring->cons, next);
+	}
+	tear_down();
+	tap_ok(!bad, "poll returns what is there, whole and in order");
+}
+
+static void test_extended(void)
+{
+	struct ibv_poll_cq_attr none = {}, some = { .comp_mask = 1 };
+	struct ibv_cq_init_attr_ex bare = {
+		.cqe = DEPTH,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
+	};
+	struct ibv_cq_ex *ex;
+	struct ibv_wc wc[16];
+	int bad = 0, i, err;
+
+	set_up(NULL);
+	ex = &cq->vcq.cq_ex;
+	TAP_CHECK(bad, ibv_start_poll(ex, &some) == EINVAL, "unknown attributes");
+	TAP_CHECK(bad, ibv_start_poll(ex, &none) == ENOENT, "an empty CQ");
+	for (i = 0; i < 5; i++)
+		put(9);
+	err = ibv_start_poll(ex, &none);
+	for (i = 0; !err; i++, err = ibv_next_poll(ex)) {
+		struct ibv_wc w = {
+			.wr_id = ex->wr_id,
+			.status = ex->status,
+			.opcode = ibv_wc_read_opcode(ex),
+			.vendor_err = ibv_wc_read_vendor_err(ex),
+			.byte_len = ibv_wc_read_byte_len(ex),
+			.imm_data = ibv_wc_read_imm_data(ex),
+			.qp_num = ibv_wc_read_qp_num(ex),
+			.src_qp = ibv_wc_read_src_qp(ex),
+			.wc_flags = ibv_wc_read_wc_flags(ex),
+			.pkey_index = NEAR_WRAP + i + 5,
+			.slid = ibv_wc_read_slid(ex),
+			.sl = ibv_wc_read_sl(ex),
+			.dlid_path_bits = ibv_wc_read_dlid_path_bits(ex),
+		};
+
+		TAP_CHECK(bad, is(&w, NEAR_WRAP + i, 9), "element %d", i);
+		TAP_CHECK(bad, ibv_wc_read_completion_ts(ex) ==
+			  (uint32_t)(NEAR_WRAP + i + 7), "time of %d", i);
+		TAP_CHECK(bad, ring->cons == NEAR_WRAP,
+			  "given back while it is read");
+		if (i == 4)	/* one that comes meanwhile is had too */
+			put(9);
+		if (i == 5)
+			put(8);
+		if (i == 5)	/* .. or left, by ending early */
+			break;
+	}
+	ibv_end_poll(ex);
+	TAP_CHECK(bad, i == 5 && ring->cons == NEAR_WRAP + 6,
+		  "ended at %d, index %#x", i, ring->cons);
+	TAP_CHECK(bad, poll_cq(16, wc) == 1 && is(wc, NEAR_WRAP + 6, 8),
+		  "what an early end left is lost");
+	put(7);
+	TAP_CHECK(bad, !ibv_start_poll(ex, &none) &&
+		  ibv_next_poll(ex) == ENOENT, "a second element of one");
+	ibv_end_poll(ex);
+	TAP_CHECK(bad, poll_cq(16, wc) == 0, "an element had twice");
+	tear_down();
+
+	set_up(&bare);
+	ex = &cq->vcq.cq_ex;
+	TAP_CHECK(bad, !ex->read_byte_len && !ex->read_imm_data &&
+		  !ex->read_qp_num && !ex->read_src_qp && !ex->read_slid &&
+		  !ex->read_sl && !ex->read_dlid_path_bits &&
+		  !ex->read_completion_ts, "more than was asked for");
+	put(1);
+	TAP_CHECK(bad, !ibv_start_poll(ex, &none) &&
+		  poll_cq(16, wc) == 1, "single-threaded and yet locked");
+	tear_down();
+	tap_ok(!bad, "the extended poll holds elements until its end");
+}
+
+static void test_arm(void)
+{
+	int bad = 0;
+
+	set_up(NULL);
+	xroce_req_notify_cq(&cq->vcq.cq, 1);
+	TAP_CHECK(bad, ring->arm == XROCE_ARM_SOLICITED, "solicited");
+	xroce_req_notify_cq(&cq->vcq.cq, 0);
+	TAP_CHECK(bad, ring->arm == XROCE_ARM_NEXT, "next after solicited");
+	xroce_req_notify_cq(&cq->vcq.cq, 1);
+	TAP_CHECK(bad, ring->arm == XROCE_ARM_NEXT, "solicited weakens next");
+	ring->arm = XROCE_ARM_NONE;
+	xroce_req_notify_cq(&cq->vcq.cq, 77);
+	TAP_CHECK(bad, ring->arm == XROCE_ARM_SOLICITED, "any value is true");
+	tear_down();
+	tap_ok(!bad, "arming asks for what was asked");
+}
+
+/*
+ * Every pattern of two QPs in a CQ of every fill, the first few polled already:
+ * the other's are left, whole, in order.
+ */
+static void test_clean(void)
+{
+	unsigned int mask, n, k, left, got;
+	struct ibv_wc wc[16];
+	int bad = 0;
+
+	for (n = 0; n <= DEPTH; n++) {
+		for (mask = 0; mask < 1u << n; mask++) {
+			set_up(NULL);
+			put(1);
+			put(2);
+			poll_cq(2, wc);
+			for (k = 0; k < n; k++)
+				put(mask >> k & 1 ? 1 : 2);
+			xroce_cq_clean(cq, 1);
+			left = n - __builtin_popcount(mask);
+			TAP_CHECK(bad, ring->prod - ring->cons == left,
+				  "%u of %#x: %u left", n, mask,
+				  ring->prod - ring->cons);
+			got = poll_cq(16, wc);
+			TAP_CHECK(bad, got == left, "polled %u", got);
+			for (k = 0, got = 0; k < n; k++)
+				if (!(mask >> k & 1))
+					TAP_CHECK(bad, is(&wc[got++],
+							  NEAR_WRAP + 2 + k, 2),
+						  "%u of %#x: element %u", n,
+						  mask, k);
+			tear_down();
+		}
+	}
+	tap_ok(!bad, "completions of a QP that is gone vanish, no others");
+}
+
+int main(void)
+{
+	alarm(60);		/* a lock left taken */
+	tap_start();
+	test_poll();
+	test_extended();
+	test_arm();
+	test_clean();
+	return tap_end();
+}

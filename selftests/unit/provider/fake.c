@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The fake kernel. Its mmap(), munmap() and write() stand in for the provider's
+ * by -D; its ibv_cmd_*() take precedence over libibverbs' own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "fake.h"
+
+struct fake fake;
+struct ibv_context fake_ctx = { .cmd_fd = 1000 };
+
+static const uint32_t handle_qp = 77;
+
+void fake_reset(void)
+{
+	int i;
+
+	for (i = 0; i < fake.n_rings; i++)
+		free(fake.rings[i].ring);
+	memset(&fake, 0, sizeof(fake));
+	fake.cap = (struct ibv_qp_cap) {
+		.max_send_wr = 8,
+		.max_recv_wr = 4,
+		.max_send_sge = 3,
+		.max_recv_sge = 2,
+		.max_inline_data = 60,
+	};
+}
+
+static struct xroce_ring_info make_ring(uint32_t depth, uint32_t stride)
+{
+	struct fake_ring *r = &fake.rings[fake.n_rings];
+	uint32_t size = XROCE_RING_HDR + depth * stride;
+
+	if (!depth)
+		return (struct xroce_ring_info) {};
+	r->ring = aligned_alloc(64, size);
+	memset(r->ring, 0, size);
+	r->depth = depth;
+	r->stride = stride;
+	fake.n_rings++;
+	return (struct xroce_ring_info) {
+		.offset = (uint64_t)fake.n_rings << 12,
+		.size = size,
+		.depth = depth,
+		.stride = stride,
+	};
+}
+
+void *fake_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+	struct fake_ring *r = &fake.rings[(off >> 12) - 1];
+
+	if (addr || prot != (PROT_READ | PROT_WRITE) || flags != MAP_SHARED ||
+	    fd != fake_ctx.cmd_fd ||
+	    len != XROCE_RING_HDR + (size_t)r->depth * r->stride)
+		abort();
+	if (fake.fail_map && !--fake.fail_map) {
+		errno = EAGAIN;
+		return MAP_FAILED;
+	}
+	fake.maps++;
+	return r->ring;
+}
+
+int fake_munmap(void *addr, size_t len)
+{
+	int i;
+
+	for (i = 0; i < fake.n_rings; i++) {
+		struct fake_ring *r = &fake.rings[i];
+
+		if (r->ring != addr)
+			continue;
+		if (len != XROCE_RING_HDR + (size_t)r->depth * r->stride)
+			abort();
+		free(r->ring);
+		r->ring = NULL;
+		fake.maps--;
+		return 0;
+	}
+	abort();
+}
+
+/* As ib_uverbs_write(), ib_uverbs_post_send() and _recv() check them. */
+static bool bell_good(const struct ibv_post_send *cmd, size_t len, size_t wqe)
+{
+	return len == sizeof(*cmd) && cmd->hdr.in_words * 4 == len &&
+	       cmd->hdr.out_words * 4 >= sizeof(uint32_t) && cmd->response &&
+	       cmd->qp_handle == handle_qp && !cmd->wr_count &&
+	       !cmd->sge_count && cmd->wqe_size >= wqe;
+}
+
+ssize_t fake_write(int fd, const void *buf, size_t len)
+{
+	const struct ibv_post_send *cmd = buf;
+
+	if (fake.fail_cmd) {
+		errno = fake.fail_cmd;
+		return -1;
+	}
+	if (fd == fake_ctx.cmd_fd &&
+	    cmd->hdr.command == IB_USER_VERBS_CMD_POST_SEND &&
+	    bell_good(cmd, len, sizeof(struct ib_uverbs_send_wr)))
+		fake.send_bells++;
+	else if (fd == fake_ctx.cmd_fd &&
+		 cmd->hdr.command == IB_USER_VERBS_CMD_POST_RECV &&
+		 bell_good(cmd, len, sizeof(struct ib_uverbs_recv_wr)))
+		fake.recv_bells++;
+	else
+		fake.bad_bells++;
+	return len;
+}
+
+struct xroce_ring *fake_ring_of(const struct xroce_map *m)
+{
+	return m->ring;
+}
+
+int ibv_cmd_create_cq_ex(struct ibv_context *ctx,
+			 const struct ibv_cq_init_attr_ex *attr,
+			 struct verbs_cq *cq, struct ibv_create_cq_ex *cmd,
+			 size_t cmd_size,
+			 struct ib_uverbs_ex_create_cq_resp *resp,
+			 size_t resp_size, uint32_t flags)
+{
+	struct xroce_create_cq_resp *drv = (void *)(resp + 1);
+	uint32_t depth = 1;
+
+	if (fake.fail_cmd)
+		return errno = fake.fail_cmd;
+	if (resp_size != sizeof(*resp) + sizeof(*drv))
+		abort();
+	if (attr->wc_flags || attr->comp_mask || attr->flags)
+		return errno = EOPNOTSUPP;
+	while (depth < attr->cqe)
+		depth *= 2;
+	drv->ring = make_ring(depth, sizeof(struct xroce_cqe));
+	cq->cq.context = ctx;
+	cq->cq.cqe = depth;
+	fake.cqs++;
+	return 0;
+}
+
+int ibv_cmd_destroy_cq(struct ibv_cq *cq)
+{
+	if (fake.fail_cmd)
+		return fake.fail_cmd;
+	fake.cqs--;
+	return 0;
+}
+
+int ibv_cmd_create_qp_ex2(struct ibv_context *ctx, struct verbs_qp *vqp,
+			  struct ibv_qp_init_attr_ex *attr,
+			  struct ibv_create_qp_ex *cmd, size_t cmd_size,
+			  struct ib_uverbs_ex_create_qp_resp *resp,
+			  size_t resp_size)
+{
+	struct xroce_create_qp_resp *drv = (void *)(resp + 1);
+
+	if (fake.fail_cmd)
+		return errno = fake.fail_cmd;
+	if (resp_size != sizeof(*resp) + sizeof(*drv))
+		abort();
+	drv->sq = make_ring(fake.cap.max_send_wr, 128);
+	drv->rq = make_ring(fake.cap.max_recv_wr, 64);
+	attr->cap = fake.cap;
+	vqp->qp.context = ctx;
+	vqp->qp.handle = handle_qp;
+	vqp->qp.qp_num = 0xabcdef;
+	vqp->qp.send_cq = attr->send_cq;
+	vqp->qp.recv_cq = attr->recv_cq;
+	vqp->qp.state = IBV_QPS_RESET;
+	vqp->comp_mask = 0;
+	fake.qps++;
+	return 0;
+}
+
+int ibv_cmd_destroy_qp(struct ibv_qp *qp)
+{
+	if (fake.fail_cmd)
+		return fake.fail_cmd;
+	fake.qps--;
+	return 0;
+}
+
+int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		      struct ibv_modify_qp *cmd, size_t cmd_size)
+{
+	if (fake.fail_cmd)
+		return fake.fail_cmd;
+	fake.modify_mask = mask;
+	return 0;
+}
+
+int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+		     struct ibv_qp_init_attr *init, struct ibv_query_qp *cmd,
+		     size_t cmd_size)
+{
+	return fake.fail_cmd;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A kernel for the provider to talk to, in the same process: the uverbs commands
+ * it makes, the rings it maps, the doorbells it rings. Rings are exactly as long
+ * as described, so that ASan sees every step outside. One thread.
+ */
+#ifndef XROCE_FAKE_H
+#define XROCE_FAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <userlib/xroce.h>
+
+#define FAKE_RINGS	8
+
+/**
+ * struct fake_ring - a ring as the kernel has it
+ * @ring: NULL once unmapped
+ */
+struct fake_ring {
+	struct xroce_ring *ring;
+	uint32_t depth;
+	uint32_t stride;
+};
+
+/**
+ * struct fake - what the kernel was told and what it is to answer
+ * @rings: made so far are @n_rings
+ * @maps: mappings that exist
+ * @cqs, @qps: objects that exist
+ * @send_bells, @recv_bells: doorbells rung well; others are @bad_bells
+ * @fail_map: which mmap() from now on fails, 0 for none
+ * @fail_cmd: errno of each command and doorbell, 0 for success
+ * @cap: what the next QP is said to have got
+ * @modify_mask: of the last modify
+ */
+extern struct fake {
+	struct fake_ring rings[FAKE_RINGS];
+	int n_rings;
+	int maps;
+	int cqs;
+	int qps;
+	int send_bells;
+	int recv_bells;
+	int bad_bells;
+	int fail_map;
+	int fail_cmd;
+	struct ibv_qp_cap cap;
+	int modify_mask;
+} fake;
+
+extern struct ibv_context fake_ctx;
+
+void fake_reset(void);
+struct xroce_ring *fake_ring_of(const struct xroce_map *m);
+
+#endif /* XROCE_FAKE_H */
