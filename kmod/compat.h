@@ -26,6 +26,13 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define XROCE_CRC_SHASH
 #endif
 
+/* A symbol namespace is a string since 6.13. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define XROCE_IMPORT_NS(ns) MODULE_IMPORT_NS(ns)
+#else
+#define XROCE_IMPORT_NS(ns) MODULE_IMPORT_NS(#ns)
+#endif
+
 /* What stands for a UDP tunnel's socket: a struct sock since 7.x, by type. */
 #define xroce_udp_tunnel_sk(s)						\
 	_Generic(udp_tunnel_sock_release,				\

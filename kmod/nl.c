@@ -185,19 +185,21 @@ int xroce_nl_link_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-/* The first link on a netdev from *@ifindex on; to be put. */
-static struct xroce_link *next_link(struct net *net, unsigned long *ifindex)
+/* The first link on a netdev from *@cursor on; to be put. */
+static struct xroce_link *next_link(struct net *net, unsigned long *cursor)
 {
+	unsigned long ifindex = *cursor;
 	struct xroce_link *link = NULL;
 	struct net_device *ndev;
 
 	rcu_read_lock();
-	for_each_netdev_dump(net, ndev, *ifindex) {
+	for_each_netdev_dump(net, ndev, ifindex) {
 		link = xroce_link_get(ndev);
 		if (link)
 			break;
 	}
 	rcu_read_unlock();
+	*cursor = ifindex;
 	return link;
 }
 
@@ -575,3 +577,4 @@ void xroce_nl_exit(void)
 }
 
 MODULE_ALIAS_GENL_FAMILY(XROCE_FAMILY_NAME);
+XROCE_IMPORT_NS(BPF_INTERNAL);
