@@ -3,9 +3,8 @@
  * Output: rows of named fields, printed as they come. As text a row is a line of
  * "key value" pairs, as iproute2 prints; as JSON an object in an array. Strings
  * from outside may hold any byte: what a terminal or JSON cannot take becomes
- * \xNN. Owns the row under construction.
+ * \xNN. Owns what is open.
  */
-#include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 
 #include "rdmatool.h"
 
-static struct json_object *row;
+static bool in_row;
 static const char *list_name;
 static bool list_open;
 static bool summary;
@@ -65,6 +64,13 @@ char *out_clean(const char *s)
 	return copy;
 }
 
+/* Pretty JSON: a new line, @depth deep. */
+static void newline(int depth)
+{
+	if (options.pretty)
+		printf("\n%*s", 2 * depth, "");
+}
+
 /**
  * out_open() - begin a list
  * @list: JSON: make it a member of that name of an object, for out_summary() to
@@ -83,18 +89,19 @@ void out_open(const char *list)
 }
 
 /**
- * out_close() - end the list, if one is open
+ * out_close() - end what is open, if anything
  */
 void out_close(void)
 {
-	if (row)
+	if (in_row)
 		out_row_end();
 	if (!list_open)
 		return;
 	list_open = false;
-	if (options.json)
-		printf("%s]%s", options.pretty ? "\n" : "",
-		       list_name ? "}\n" : "\n");
+	if (!options.json)
+		return;
+	newline(0);
+	puts(list_name ? "]}" : "]");
 }
 
 /**
@@ -102,12 +109,14 @@ void out_close(void)
  */
 void out_summary(void)
 {
-	if (options.json)
-		printf("%s],\"summary\":", options.pretty ? "\n" : "");
 	list_open = false;
-	summary = true;
 	first_row = true;
+	if (options.json) {
+		newline(0);
+		printf("],\"summary\":");
+	}
 	out_row();
+	summary = true;
 	if (!options.json)
 		printf("summary: ");
 }
@@ -117,35 +126,54 @@ void out_summary(void)
  */
 void out_row(void)
 {
+	in_row = true;
 	first_field = true;
-	if (options.json)
-		row = json_object_new_object();
+	if (!options.json)
+		return;
+	if (!first_row)
+		putchar(',');
+	first_row = false;
+	newline(1);
+	putchar('{');
 }
 
 void out_row_end(void)
 {
-	int flags = options.pretty ? JSON_C_TO_STRING_PRETTY :
-				     JSON_C_TO_STRING_PLAIN;
-
-	if (!options.json) {
-		putchar('\n');
-		return;
+	in_row = false;
+	if (options.json) {
+		newline(1);
+		putchar('}');
 	}
-	printf("%s%s%s", first_row ? "" : ",", options.pretty ? "\n" : "",
-	       json_object_to_json_string_ext(row,
-			flags | JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(row);
-	row = NULL;
-	first_row = false;
-	if (summary)
-		puts("}");
+	if (!options.json || summary)
+		puts(options.json ? "}" : "");
 }
 
-static void text(const char *key, const char *val)
+/* A field of any kind; @val as JSON wants it, or as it is. */
+static void field(const char *key, const char *val, bool quoted)
 {
-	printf("%s%s%s%s", first_field ? "" : " ", key, *key && *val ? " " : "",
-	       val);
+	bool first = first_field;
+	char *clean;
+
 	first_field = false;
+	if (!options.json) {
+		printf("%s%s%s%s", first ? "" : " ", key,
+		       *key && *val ? " " : "", val);
+		return;
+	}
+	if (!first)
+		putchar(',');
+	newline(2);
+	clean = out_clean(key);
+	printf("\"%s\":%s%s", clean, options.pretty ? " " : "",
+	       quoted ? "\"" : "");
+	free(clean);
+	for (; *val; val++) {
+		if (*val == '"' || *val == '\\')
+			putchar('\\');
+		putchar(*val);
+	}
+	if (quoted)
+		putchar('"');
 }
 
 /**
@@ -156,10 +184,7 @@ void out_str(const char *key, const char *val)
 {
 	char *clean = out_clean(val);
 
-	if (options.json)
-		json_object_object_add(row, key, json_object_new_string(clean));
-	else
-		text(key, clean);
+	field(key, clean, true);
 	free(clean);
 }
 
@@ -178,12 +203,8 @@ void out_uint(const char *key, u64 val)
 {
 	char buf[24];
 
-	if (options.json) {
-		json_object_object_add(row, key, json_object_new_uint64(val));
-	} else {
-		snprintf(buf, sizeof(buf), "%llu", (unsigned long long)val);
-		text(key, buf);
-	}
+	snprintf(buf, sizeof(buf), "%llu", (unsigned long long)val);
+	field(key, buf, false);
 }
 
 /**
@@ -192,9 +213,9 @@ void out_uint(const char *key, u64 val)
 void out_flag(const char *key, bool val)
 {
 	if (options.json)
-		json_object_object_add(row, key, json_object_new_boolean(val));
+		field(key, val ? "true" : "false", false);
 	else if (val)
-		text(key, "");
+		field(key, "", false);
 }
 
 /**
@@ -202,21 +223,19 @@ void out_flag(const char *key, bool val)
  */
 void out_dev(const char *name, u32 index, u32 port)
 {
-	char *clean;
+	char buf[DEV_NAME_MAX + 16];
 
 	if (options.json) {
 		out_uint("ifindex", index);
 		out_str("ifname", name);
 		if (port)
 			out_uint("port", port);
-		return;
+	} else if (port) {
+		snprintf(buf, sizeof(buf), "%s/%u", name, port);
+		out_str("link", buf);
+	} else {
+		out_str("dev", name);
 	}
-	clean = out_clean(name);
-	printf(port ? "link %s/" : "dev %s", clean);
-	if (port)
-		printf("%u", port);
-	free(clean);
-	first_field = false;
 }
 
 /**
@@ -224,7 +243,7 @@ void out_dev(const char *name, u32 index, u32 port)
  */
 void out_note(const char *key, const char *fmt, ...)
 {
-	char buf[512], *clean;
+	char buf[512];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -234,9 +253,8 @@ void out_note(const char *key, const char *fmt, ...)
 		out_str(key, buf);
 		return;
 	}
-	clean = out_clean(buf);
-	printf("\n    %s: %s", key, clean);
-	free(clean);
+	out_break();
+	out_fmt("", "%s: %s", key, buf);
 }
 
 /**
