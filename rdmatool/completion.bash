@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# bash completion for rdmatool: its words, and the devices there are.
+
+_rdmatool()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} words=() word
+	local rdma='' net='' list i
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		[[ $word == -* ]] || words+=("$word")
+	done
+	rdma=$(cd /sys/class/infiniband 2>/dev/null && echo *)
+	net=$(cd /sys/class/net 2>/dev/null && echo *)
+	case ${words[*]} in
+	'')		list='link gid qp cq mr stat decode help -j -p -d -V' ;;
+	*netdev)	list=$net ;;
+	*type)		list='xroce rxe siw' ;;
+	*xdp)		list='off generic native auto' ;;
+	*steer)		list=off ;;
+	link)		list='show add set del' ;;
+	gid)		list='show add del' ;;
+	qp|cq|mr|stat)	list=show ;;
+	'link add '*)	list='netdev type xdp' ;;
+	'link set '?*)	list='xdp steer' ;;
+	decode)		compopt -o default; return ;;
+	'stat show'|'link '*|'gid '*) list=$rdma ;;
+	*dev)		list=$rdma ;;
+	'qp '*)		list='dev lqpn rqpn type state pid comm' ;;
+	'cq '*|'mr '*)	list='dev pid comm' ;;
+	esac
+	[[ ${words[*]} != 'link set' ]] || list=$rdma
+	mapfile -t COMPREPLY < <(compgen -W "$list" -- "$cur")
+}
+complete -F _rdmatool rdmatool
