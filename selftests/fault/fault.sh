@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# Packets are lost, reordered, doubled and damaged; every byte still arrives,
+# and once. netem's own counters must show that it did what it was told.
+#
+#   +---------+     +----------------------+     +---------+
+#   | h1 eth0 |-----| p1 --- br0 --- p2  m |-----| eth0 h2 |
+#   +---------+     +----------------------+     +---------+
+#                  netem on the egress of p1 and p2
+#
+# DEVTYPE=xroce|rxe  XROCE_XDP=off|generic|native  XROCE_MTU=1500|4500|9000
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/topo.sh
+
+topo_need tc
+topo_middle "${XROCE_MTU:-4500}"
+label="$DEVTYPE $XROCE_XDP"
+if ! why=$(rdma_up 2>&1); then
+	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
+	tap_end
+fi
+ok "$label: devices, XDP mode as asked for"
+
+rx_packets() {
+	nm ip -s -j link show dev "$1" | jq '.[0].stats64.rx.packets'
+}
+
+# netem_did WHAT - its counters show it, on both ports
+netem_did() {
+	local p from
+	for p in p1 p2; do
+		case $1 in
+		lost)	[ "$(netem_count $p drops)" -gt 0 ] ;;
+		# what it sends ahead of others it counts as requeued
+		reordered) [ "$(netem_count $p requeues)" -gt 0 ] ;;
+		# more left by it than came in by the other port
+		doubled)
+			from=p2
+			[ $p = p1 ] || from=p1
+			[ "$(netem_count $p packets)" -gt \
+			  $(($(rx_packets $from) - before[$from])) ] ;;
+		# not counted by netem: what passed by it, and is set so
+		damaged) [ "$(netem_count $p packets)" -gt 200 ] &&
+			nm tc qdisc show dev $p | grep -q corrupt ;;
+		esac || return 1
+	done
+}
+
+# fault NAME WHAT NETEM-ARGUMENTS... -- XROCE_RC-ARGUMENTS...
+fault() {
+	local name=$1 what=$2 args=() p
+	local -A before
+	shift 2
+	while [ "$1" != -- ]; do
+		args+=("$1")
+		shift
+	done
+	shift
+	for p in p1 p2; do
+		nm tc qdisc del dev $p root 2>/dev/null
+		before[$p]=$(rx_packets $p)
+		if ! netem $p "${args[@]}"; then
+			not_ok "$label: netem ${args[*]}"
+			return
+		fi
+	done
+	rc "$label, $name" forward -t 14 "$@"
+	if netem_did "$what"; then
+		ok "$label, $name: netem did it"
+	else
+		not_ok "$label, $name: netem did it" \
+			"$(nm tc -s qdisc show | tr '\n' ' ')"
+	fi
+}
+
+fault "1 % lost" lost loss 1% -- -m 1024 -r 8 mix many
+fault "1 % lost" lost loss 1% -- -6 -m 256 -r 4 mix
+fault "5 % lost" lost loss 5% -- -m 1024 -r 8 mix
+fault "5 % lost" lost loss 5% -- -6 -m 4096 -r 4 mix
+fault "reordered" reordered delay 2ms reorder 75% 50% -- -m 1024 -r 8 mix many
+fault "doubled" doubled duplicate 10% -- -m 1024 -r 8 mix many
+fault "damaged" damaged corrupt 2% -- -m 1024 -r 4 mix
+tap_end

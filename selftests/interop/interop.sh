@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# xroce at h1, rdma_rxe at the other end, both as requester and responder.
+#
+#   +----------------+         +------------------------------+
+#   | h1        eth0 |---------| xr-eth0  the first namespace |
+#   |          xroce |         | rdma_rxe                     |
+#   +----------------+         +------------------------------+
+#
+# XROCE_XDP=off|generic|native  XROCE_MTU=1500|4500|9000
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+DEVTYPE1=xroce DEVTYPE2=rxe
+. ../lib/topo.sh
+
+modprobe rdma_rxe 2>/dev/null || skip_all "no rdma_rxe here"
+topo_direct "${XROCE_MTU:-4500}"
+# so that the native mode's frames are taken there; see topo.sh
+n2 ethtool -K "$ETH2" gro on
+label="xroce $XROCE_XDP with rxe"
+if ! why=$(rdma_up 2>&1); then
+	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
+	tap_end
+fi
+ok "$label: devices, XDP mode as asked for"
+# data and mix go both ways by themselves; shape only from the client
+for family in 4 6; do
+	args=()
+	[ "$family" = 4 ] || args=(-6)
+	rc "$label" forward "${args[@]}" data mix
+done
+rc "$label" forward shape
+rc "rxe with xroce $XROCE_XDP" backward shape mix
+tap_end

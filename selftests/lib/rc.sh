@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+# The frame of the tests in rc/: two hosts, a device at each, xroce_rc between
+# them, then the end. Sourced by those tests, which say what to run.
+
+# rc_main DEFAULT-MTU TEST... - FAMILIES has the address families, 4 by default
+rc_main() {
+	local mtu=${XROCE_MTU:-$1} label="$DEVTYPE $XROCE_XDP" why family test
+	shift
+	topo_direct "$mtu"
+	if ! why=$(rdma_up 2>&1); then
+		not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
+		tap_end
+	fi
+	ok "$label: devices, XDP mode as asked for"
+	for family in ${FAMILIES:-4}; do
+		for test; do
+			if [ "$family" = 6 ]; then
+				rc "$label" forward -6 "$test"
+			else
+				# what goes down loses its IPv6 addresses
+				rc "$label" forward "$test" \
+					-D "ip ${NS2:+-n $NS2} link set $ETH2 down" \
+					-U "ip ${NS2:+-n $NS2} link set $ETH2 up"
+			fi
+		done
+	done
+	tap_end
+}

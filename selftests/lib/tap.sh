@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+# Owns the TAP output of the kselftests here: ok, not_ok and skip say one result,
+# try runs a command for one, tap_end prints the plan and exits as kselftest
+# wants it: 0, 1 when one failed, 4 when all were skipped.
+
+tap_n=0 tap_failed=0 tap_skipped=0
+
+echo "TAP version 13"
+
+ok() {
+	echo "ok $((++tap_n)) - $1"
+}
+
+# not_ok NAME WHY
+not_ok() {
+	tap_failed=$((tap_failed + 1))
+	echo "not ok $((++tap_n)) - $1"
+	[ -z "${2:-}" ] || echo "# $2"
+}
+
+# skip NAME WHY
+skip() {
+	tap_skipped=$((tap_skipped + 1))
+	echo "ok $((++tap_n)) - $1 # SKIP $2"
+}
+
+# try NAME COMMAND... - what the command says is shown when it fails
+try() {
+	local name=$1 out status=0
+	shift
+	out=$("$@" 2>&1) || status=$?
+	case $status in
+	0)	ok "$name" ;;
+	4)	skip "$name" "${out##*$'\n'}" ;;
+	*)	not_ok "$name" "exit status $status: $*"
+		[ -z "$out" ] || echo "# ${out//$'\n'/$'\n'# }" ;;
+	esac
+	return 0
+}
+
+skip_all() {
+	echo "1..0 # SKIP $1"
+	exit 4
+}
+
+tap_end() {
+	echo "1..$tap_n"
+	[ "$tap_failed" = 0 ] || exit 1
+	[ "$tap_n" -gt "$tap_skipped" ] || exit 4
+	exit 0
+}

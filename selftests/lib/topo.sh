@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+# Owns the two hosts of the kselftests, as network namespaces, and the wire
+# between them; removes them when the script ends. Sourced after tap.sh.
+#
+#   topo_direct MTU			topo_middle MTU
+#
+#   +----------+  +----------+		+--------+  +---------------+  +--------+
+#   | h1  eth0 |--| eth0  h2 |		| h1 eth0|--|p1 - br0 - p2 m|--|eth0 h2 |
+#   +----------+  +----------+		+--------+  +---------------+  +--------+
+#
+# eth0 is 198.18.1.1 and fdc8::1 at h1, .2 and ::2 at h2. p1 and p2 have a program
+# that passes all: without one their peers could not send XDP frames. netem goes
+# on their egress, captures on br0: XDP frames pass by the qdisc and the sockets
+# of the device that sends them, but not by those of the next.
+#
+# DEVTYPE1, DEVTYPE2 (DEVTYPE for both): xroce or rxe. XROCE_XDP: how a link of
+# xroce is made: off, generic, native. The devices of rdma_rxe are seen in the
+# first namespace only (RNS1, RNS2: where programs see them). So a host with one
+# is that namespace, and its eth0 is xr-eth0; with rdma_rxe at both hosts, which
+# needs Linux 6.13, only the netdevs are in h1 and h2.
+
+DEVTYPE=${DEVTYPE:-xroce}
+DEVTYPE1=${DEVTYPE1:-$DEVTYPE} DEVTYPE2=${DEVTYPE2:-$DEVTYPE}
+XROCE_XDP=${XROCE_XDP:-native}
+LIBDIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+TOPO_TMP=$(mktemp -d)
+V4=198.18.1 V6=fdc8:
+# RDMA devices have one name space for the whole machine
+RDMA1=xr1 RDMA2=xr2
+topo_pids=()
+
+# in_ns NAMESPACE COMMAND... - no name: here
+in_ns() {
+	local ns=$1
+	shift
+	if [ -n "$ns" ]; then
+		ip netns exec "$ns" "$@"
+	else
+		"$@"
+	fi
+}
+
+n1() { in_ns "$NS1" "$@"; }
+n2() { in_ns "$NS2" "$@"; }
+nm() { in_ns "$NSM" "$@"; }
+# programs that use the devices
+r1() { in_ns "$RNS1" "$@"; }
+r2() { in_ns "$RNS2" "$@"; }
+
+# wait_for SECONDS COMMAND... - until it succeeds
+wait_for() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep 0.1
+	done
+}
+
+# No waiting for duplicates of an address, no MLDs, nothing but what we send
+quiet_ns() {
+	in_ns "$1" sysctl -qw net.ipv6.conf.all.accept_dad=0 \
+		net.ipv6.conf.default.accept_dad=0
+	in_ns "$1" ip link set lo up
+}
+
+topo_need() {
+	local tool
+	[ "$(id -u)" = 0 ] || skip_all "needs root"
+	for tool; do
+		command -v "$tool" >/dev/null || skip_all "needs $tool"
+	done
+}
+
+# Whether rdma_rxe serves netdevs outside the first namespace
+rxe_in_netns() {
+	local release minor
+	release=$(uname -r)
+	minor=${release#*.} minor=${minor%%[!0-9]*}
+	[ "$((${release%%.*} * 1000 + minor))" -ge 6013 ]
+}
+
+topo_begin() {
+	local ns
+	topo_need ip rdma jq
+	trap topo_end EXIT
+	trap 'exit 130' INT TERM
+	NS1=h1-$$ NS2=h2-$$ NSM=m-$$ RNS1=h1-$$ RNS2=h2-$$
+	[ "$DEVTYPE1" != rxe ] || RNS1=
+	[ "$DEVTYPE2" != rxe ] || RNS2=
+	if [ "$DEVTYPE1$DEVTYPE2" != rxerxe ]; then
+		NS1=$RNS1 NS2=$RNS2
+	elif ! rxe_in_netns; then
+		skip_all "two rdma_rxe need two namespaces: Linux 6.13"
+	fi
+	ETH1=${NS1:+eth0} ETH1=${ETH1:-xr-eth0}
+	ETH2=${NS2:+eth0} ETH2=${ETH2:-xr-eth0}
+	# only while there is no other namespace; shared mode does as well
+	if rdma system show | grep -q 'netns shared'; then
+		rdma system set netns "${XROCE_NETNS:-exclusive}" 2>/dev/null || :
+	fi
+	for ns in "$NS1" "$NS2" "$NSM"; do
+		[ -z "$ns" ] || ip netns add "$ns"
+		[ -z "$ns" ] || quiet_ns "$ns"
+	done
+}
+
+addresses() {
+	in_ns "$1" ip addr replace "$V4.$3/24" dev "$2"
+	in_ns "$1" ip addr replace "$V6:$3/64" dev "$2" nodad
+	in_ns "$1" ip link set "$2" up
+}
+
+# topo_veth NAMESPACE DEVICE NAMESPACE DEVICE MTU
+topo_veth() {
+	ip link add xr-a mtu "$5" type veth peer name xr-b mtu "$5"
+	[ -z "$1" ] || ip link set xr-a netns "$1"
+	in_ns "$1" ip link set xr-a name "$2"
+	[ -z "$3" ] || ip link set xr-b netns "$3"
+	in_ns "$3" ip link set xr-b name "$4"
+}
+
+topo_direct() {
+	topo_begin
+	topo_veth "$NS1" "$ETH1" "$NS2" "$ETH2" "$1"
+	addresses "$NS1" "$ETH1" 1
+	addresses "$NS2" "$ETH2" 2
+	topo_reach
+}
+
+topo_middle() {
+	local p
+	topo_begin
+	topo_veth "$NS1" "$ETH1" "$NSM" p1 "$1"
+	topo_veth "$NS2" "$ETH2" "$NSM" p2 "$1"
+	nm ip link add br0 mtu "$1" type bridge stp_state 0 forward_delay 0 \
+		mcast_snooping 0
+	for p in p1 p2; do
+		nm ip link set "$p" master br0
+		nm ip link set "$p" xdpdrv obj "$LIBDIR/xdp_pass.bpf.o" sec xdp.frags
+		nm ip link set "$p" up
+	done
+	nm ip link set br0 up
+	addresses "$NS1" "$ETH1" 1
+	addresses "$NS2" "$ETH2" 2
+	topo_reach
+}
+
+topo_reach() {
+	wait_for 20 n1 ping -c 1 -W 1 "$V4.2" &&
+		wait_for 20 n1 ping -c 1 -W 1 "$V6:2" && return
+	echo "Bail out! the two hosts do not reach each other"
+	exit 1
+}
+
+# The XDP mode that the kernel shows for a device: off, native, generic, ...
+xdp_mode() {
+	in_ns "$1" ip -j -d link show dev "$2" |
+		jq -r '.[0].xdp.mode // 0 | ["off", "native", "generic", "offload", "several"][.]'
+}
+
+# rdma_add NAMESPACE TYPE NAME NETDEV [XDP MODE]
+rdma_add() {
+	if [ "$2" = xroce ]; then
+		in_ns "$1" rdmatool link add "$3" netdev "$4" xdp "${5:-$XROCE_XDP}"
+	else
+		modprobe "rdma_$2"
+		in_ns "$1" rdma link add "$3" type "$2" netdev "$4"
+	fi
+}
+
+# has_gid NAMESPACE DEVICE ADDRESS
+has_gid() {
+	in_ns "$1" ibv_devinfo -v -d "$2" | grep -qE "[[:space:]:]${3//./\\.}, RoCE v2"
+}
+
+rdma_ready() {
+	in_ns "$1" rdma link show "$2/1" | grep -q 'state ACTIVE' &&
+		has_gid "$1" "$2" "$V4.$3" && has_gid "$1" "$2" "$V6:$3"
+}
+
+# A device at each host; checks that XDP is what was asked for
+rdma_up() {
+	local mode
+	rdma_add "$NS1" "$DEVTYPE1" "$RDMA1" "$ETH1" "$XROCE_XDP" &&
+		rdma_add "$NS2" "$DEVTYPE2" "$RDMA2" "$ETH2" "$XROCE_XDP" || return 1
+	for mode in "$DEVTYPE1 $(xdp_mode "$NS1" "$ETH1")" \
+		    "$DEVTYPE2 $(xdp_mode "$NS2" "$ETH2")"; do
+		case $mode in
+		"xroce $XROCE_XDP" | "rxe off") ;;
+		*)	echo "XDP is not '$XROCE_XDP': $mode"
+			return 1 ;;
+		esac
+	done
+	wait_for 20 rdma_ready "$RNS1" "$RDMA1" 1 &&
+		wait_for 20 rdma_ready "$RNS2" "$RDMA2" 2 && return
+	echo "no active port with both GIDs:"
+	r1 ibv_devinfo -v -d "$RDMA1"
+	r2 ibv_devinfo -v -d "$RDMA2"
+	return 1
+}
+
+# A device of any type goes by `rdma link del`
+rdma_down() {
+	r1 rdma link del "$RDMA1" 2>/dev/null
+	r2 rdma link del "$RDMA2" 2>/dev/null
+}
+
+topo_end() {
+	local status=$? ns pid
+	set +e
+	trap '' INT TERM
+	for pid in "${topo_pids[@]}"; do
+		kill "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
+	rdma_down
+	ip link del xr-eth0 2>/dev/null
+	for ns in "$NS1" "$NS2" "$NSM"; do
+		[ -z "$ns" ] || ip netns del "$ns" 2>/dev/null
+	done
+	rm -rf "$TOPO_TMP"
+	trap - EXIT
+	exit "$status"
+}
+
+# gid_index NAMESPACE DEVICE ADDRESS
+gid_index() {
+	in_ns "$1" ibv_devinfo -v -d "$2" |
+		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*(::ffff:)?${3//./\\.}, RoCE v2.*/\\1/p"
+}
+
+# verbs_pair ADDRESS1 ADDRESS2 PROGRAM ARGUMENTS... - its server at h2, its client
+# at h1, as libibverbs' examples and perftest have it; both must succeed. What
+# the client says is printed, and the server's words if it fails.
+verbs_pair() {
+	local addr=$2 index1 index2 flag=-x server status=0
+	index1=$(gid_index "$RNS1" "$RDMA1" "$1")
+	index2=$(gid_index "$RNS2" "$RDMA2" "$2")
+	shift 2
+	case $1 in
+	ibv_*)	flag=-g ;;
+	*)	set -- "$@" -F ;;
+	esac
+	case $1$addr in
+	ib_*:*)	set -- "$@" --ipv6 ;;
+	esac
+	r2 timeout "${PAIR_TIMEOUT:-120}" "$@" -d "$RDMA2" "$flag" "$index2" \
+		>"$TOPO_TMP/server" 2>&1 &
+	server=$!
+	topo_pids+=("$server")
+	# both kinds of program listen on 18515 once they are ready
+	wait_for 30 eval "n2 ss -Hltn 'sport = :18515' | grep -q ." &&
+		r1 timeout "${PAIR_TIMEOUT:-120}" "$@" -d "$RDMA1" "$flag" "$index1" \
+			"$addr" || status=$?
+	[ "$status" = 0 ] || kill "$server" 2>/dev/null
+	if ! wait "$server" || [ "$status" != 0 ]; then
+		echo "client: exit status $status; the server said:"
+		cat "$TOPO_TMP/server"
+		return 1
+	fi
+}
+
+# netem PORT ARGUMENTS... - on the way to the host at p1 or p2
+netem() {
+	local port=$1
+	shift
+	nm tc qdisc replace dev "$port" root netem limit 20000 "$@"
+}
+
+# netem_count PORT packets|drops|requeues - netem's own counters
+netem_count() {
+	nm tc -s -j qdisc show dev "$1" | jq -r ".[] | select(.kind == \"netem\") | .$2"
+}
+
+# rc LABEL FORWARD|BACKWARD ARGUMENTS... - runs xroce_rc between the hosts, its
+# client at h1 (backward: at h2), and makes its results ours
+rc() {
+	local label=$1 from=$2 sock line server
+	local nsc=$RNS1 devc=$RDMA1 nss=$RNS2 devs=$RDMA2 six=()
+	shift 2
+	if [ "$from" = backward ]; then
+		nsc=$RNS2 devc=$RDMA2 nss=$RNS1 devs=$RDMA1
+	fi
+	sock=$TOPO_TMP/sock
+	case " $* " in *' -6 '*) six=(-6) ;; esac
+	in_ns "$nss" "$LIBDIR/../rc/xroce_rc" -s "$sock" -d "$devs" "${six[@]}" &
+	server=$!
+	topo_pids+=("$server")
+	while IFS= read -r line; do
+		case $line in
+		'ok '*)		ok "$label: ${line#ok }" ;;
+		'not ok '*)	line=${line#not ok }
+				not_ok "$label: ${line%% \# *}" "${line#* \# }" ;;
+		'skip '*)	line=${line#skip }
+				skip "$label: ${line%% \# *}" "${line#* \# }" ;;
+		'exit '[014])	;;
+		'exit '*)	not_ok "$label: xroce_rc $*" "exit status ${line#exit }" ;;
+		*)		echo "# $line" ;;
+		esac
+	done < <(in_ns "$nsc" timeout "${RC_TIMEOUT:-900}" "$LIBDIR/../rc/xroce_rc" \
+			-c "$sock" -d "$devc" "$@" 2>&1; echo "exit $?")
+	kill "$server" 2>/dev/null
+	wait "$server" 2>/dev/null
+	return 0
+}

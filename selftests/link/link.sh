@@ -1,0 +1,168 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# The life of a link: made and deleted by either tool, renamed, its netdev down,
+# resized, renumbered and gone, its port taken, and the module unloaded.
+#
+#   +----------+         +----------+
+#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
+#   +----------+         +----------+
+#
+# XROCE_XDP=off|generic|native
+
+# shellcheck disable=SC2317,SC2016
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+DEVTYPE=xroce
+. ../lib/topo.sh
+
+topo_need rdmatool ss socat
+topo_direct 1500
+label="xroce $XROCE_XDP"
+xdp=$XROCE_XDP
+
+check() {
+	local name=$1
+	shift
+	try "$label: $name" "$@"
+}
+
+exists() { n1 rdma link show "$1/1"; }
+gone() { ! exists "$1" 2>/dev/null; }
+# The module's socket
+listens() { n1 ss -Hulna 'sport = :4791' | grep -q .; }
+silent() { ! listens; }
+state() { n1 rdma link show xr1/1 | grep -q "state $1 "; }
+active_mtu() { n1 ibv_devinfo -d xr1 | grep -q "active_mtu:[[:space:]]*$1 "; }
+gid() { has_gid "$NS1" xr1 "$1"; }
+no_gid() { ! gid "$1"; }
+xdp_is() { [ "$(xdp_mode "$NS1" eth0)" = "$1" ]; }
+in_time() { wait_for 20 "$@"; }
+
+# refuses PATTERN COMMAND... - it fails, and says so
+refuses() {
+	local pattern=$1 out
+	shift
+	if out=$("$@" 2>&1); then
+		echo "it was done"
+		return 1
+	fi
+	grep -qiE "$pattern" <<<"$out" && return
+	echo "the message lacks '$pattern': $out"
+	return 1
+}
+
+# refuses_logged PATTERN COMMAND... - the same, the reason in the kernel's log
+refuses_logged() {
+	local pattern=$1 before
+	shift
+	before=$(dmesg | wc -l)
+	refuses . "$@" && dmesg | tail -n +"$((before + 1))" | grep -qiE "$pattern" &&
+		return
+	echo "the log lacks '$pattern': $(dmesg | tail -n +"$((before + 1))")"
+	return 1
+}
+
+unload() { [ ! -d /sys/module/xroce ] || modprobe -r xroce; }
+
+check "module unloads without links" unload
+check "rdma link add loads it" n1 rdma link add xr1 type xroce netdev eth0
+check "device is there" exists xr1
+check "no XDP by rdma link add" xdp_is off
+check "socket is there" listens
+check "none in another namespace" eval '! n2 ss -Hulna "sport = :4791" | grep -q .'
+check "rdmatool link del deletes it" n1 rdmatool link del xr1
+check "device is gone" gone xr1
+check "socket is gone" silent
+
+check "rdmatool link add" n1 rdmatool link add xr1 netdev eth0 xdp "$xdp"
+check "XDP is $xdp" xdp_is "$xdp"
+check "rdmatool says so" eval 'n1 rdmatool link show xr1 | grep -q "$xdp"'
+check "rdma link del deletes it" n1 rdma link del xr1
+check "device is gone" gone xr1
+check "no XDP is left" in_time xdp_is off
+check "module unloads" unload
+
+check "rdmatool loads it too" n1 rdmatool link add xr1 netdev eth0 xdp "$xdp"
+check "second link on the netdev refused" refuses "has an xroce link" \
+	n1 rdmatool link add xr7 netdev eth0 xdp off
+check "the same by rdma" refuses_logged "has an xroce link" \
+	n1 rdma link add xr7 type xroce netdev eth0
+check "name taken refused" refuses "name" \
+	n2 rdmatool link add xr1 netdev eth0 xdp off
+check "netdev unknown refused" refuses "eth7" \
+	n1 rdmatool link add xr7 netdev eth7 xdp off
+check "loopback refused" refuses "Ethernet" \
+	n1 rdmatool link add xr7 netdev lo xdp off
+check "link unknown refused" refuses "xr7" n1 rdmatool link del xr7
+check "none of these left a link" gone xr7
+
+check "rename" n1 rdma dev set xr1 name xr9
+check "new name is there" exists xr9
+check "old name is gone" gone xr1
+check "XDP stays $xdp" xdp_is "$xdp"
+check "rename back" n1 rdma dev set xr9 name xr1
+
+for mode in off generic native "$xdp"; do
+	check "set xdp $mode" n1 rdmatool link set xr1 xdp "$mode"
+	check "XDP is $mode" xdp_is "$mode"
+done
+
+check "port is active" in_time state ACTIVE
+check "netdev down" n1 ip link set eth0 down
+check "port is down" in_time state DOWN
+check "netdev up" n1 ip link set eth0 up
+check "port is active again" in_time state ACTIVE
+check "peer's netdev down" n2 ip link set eth0 down
+check "port is down, no carrier" in_time state DOWN
+check "peer's netdev up" n2 ip link set eth0 up
+check "port is active, carrier" in_time state ACTIVE
+
+for pair in "1500 1024" "4500 4096" "9000 4096" "600 512" "1500 1024"; do
+	check "netdev MTU ${pair% *}" eval \
+		"n1 ip link set eth0 mtu ${pair% *} && n2 ip link set eth0 mtu ${pair% *}"
+	check "active MTU ${pair#* }" in_time active_mtu "${pair#* }"
+done
+
+check "address is a GID" in_time gid "$V4.1"
+check "another by rdmatool" n1 rdmatool gid add xr1 198.18.7.1/24
+check "is a GID" in_time gid 198.18.7.1
+check "is an address" eval 'n1 ip addr show dev eth0 | grep -q "198.18.7.1/24"'
+check "deleted by rdmatool" n1 rdmatool gid del xr1 198.18.7.1/24
+check "is no GID" in_time no_gid 198.18.7.1
+check "one by ip" n1 ip addr add fdc9::1/64 dev eth0 nodad
+check "is a GID, too" in_time gid fdc9::1
+check "gone by ip" n1 ip addr del fdc9::1/64 dev eth0
+check "is no GID any more" in_time no_gid fdc9::1
+
+n2 socat UDP4-RECV:4791 OPEN:/dev/null &
+topo_pids+=($!)
+wait_for 20 eval 'n2 ss -Hulna "sport = :4791" | grep -q .'
+check "port 4791 taken is named" refuses 4791 \
+	n2 rdmatool link add xr2 netdev eth0 xdp off
+check "in the log for rdma" refuses_logged 4791 \
+	n2 rdma link add xr2 type xroce netdev eth0
+kill "${topo_pids[-1]}"
+wait "${topo_pids[-1]}" 2>/dev/null
+check "port free again, link made" n2 rdmatool link add xr2 netdev eth0 xdp "$xdp"
+
+check "module in use does not unload by name" eval \
+	'[ "$xdp" = off ] || ! rmmod xroce 2>/dev/null'
+check "netdevs deleted under their links" n1 ip link del eth0
+check "devices go with them" in_time gone xr1
+check "the peer's too" in_time eval '! n2 rdma link show xr2/1 2>/dev/null'
+check "sockets are gone" in_time silent
+
+topo_veth "$NS1" eth0 "$NS2" eth0 1500
+addresses "$NS1" eth0 1
+addresses "$NS2" eth0 2
+check "new link on a new netdev" n1 rdmatool link add xr1 netdev eth0 xdp "$xdp"
+check "and at the peer" n2 rdmatool link add xr2 netdev eth0 xdp "$xdp"
+check "namespace deleted under its link" ip netns del "$NS2"
+check "device goes with it" in_time eval '! rdma link show xr2/1 2>/dev/null'
+[ "$xdp" != off ] ||
+	check "module unloads with a link that is idle, or refuses" eval 'rmmod xroce || :'
+n1 rdmatool link del xr1 2>/dev/null
+check "module unloads after all" unload
+check "netdev has no XDP" in_time eval '! n1 ip link show | grep -q xdp'
+tap_end

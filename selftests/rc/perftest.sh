@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# Programs as they come from the distribution: ibv_rc_pingpong and perftest.
+#
+#   +----------+         +----------+
+#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
+#   +----------+         +----------+
+#
+# DEVTYPE=xroce|rxe  XROCE_XDP=off|generic|native  XROCE_MTU=1500|4500|9000
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/topo.sh
+
+topo_need ibv_rc_pingpong ib_write_bw
+[ "$DEVTYPE" = xroce ] || skip_all "its devices are in one namespace, addresses in others"
+topo_direct "${XROCE_MTU:-4500}"
+label="$DEVTYPE $XROCE_XDP"
+if ! why=$(rdma_up 2>&1); then
+	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
+	tap_end
+fi
+
+for addr in "$V4.1 $V4.2" "$V6:1 $V6:2"; do
+	for opt in "" "-e"; do
+		# shellcheck disable=SC2086
+		try "$label: ibv_rc_pingpong -c $opt ${addr#* }" \
+			verbs_pair ${addr} ibv_rc_pingpong -c -n 200 -s 8192 -r 64 $opt
+	done
+done
+for prog in ib_write_bw ib_read_bw ib_send_bw ib_atomic_bw ib_write_lat \
+	    ib_read_lat ib_send_lat ib_atomic_lat; do
+	size=(-s 65536)
+	case $prog in
+	*atomic*) size=() ;;
+	*lat)	size=(-s 64) ;;
+	esac
+	try "$label: $prog" verbs_pair "$V4.1" "$V4.2" $prog -n 200 "${size[@]}"
+done
+try "$label: ib_send_bw -e" verbs_pair "$V4.1" "$V4.2" \
+	ib_send_bw -n 200 -s 4096 -e
+try "$label: ib_write_bw -b, 4 QPs" verbs_pair "$V4.1" "$V4.2" \
+	ib_write_bw -n 200 -s 16384 -q 4 -b
+tap_end
