@@ -320,62 +320,55 @@ int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-/* What is told of a QP, copied out under its lock. */
-struct qp_state {
-	struct xroce_hot hot;
-	struct xroce_av av;
-	u32 pkey;
-	u32 access;
-	u32 rd_active;
-	u32 rd_outstanding;
-	u32 cwnd;
-	u32 ssthresh;
-	u32 retry_cnt;
-	u32 retries;
-	u32 rnr_retry;
-	u32 rnr_retries;
-	u32 sq_depth;
-	u32 sq_fill;
-	u32 rq_depth;
-	u32 rq_fill;
-	u64 timeout;
-};
-
 /* A ring's @prod is the user's: it is believed no further than the depth. */
 static u32 ring_fill(const struct xroce_ring *ring, u32 cons, u32 depth)
 {
 	return ring ? min(READ_ONCE(ring->prod) - cons, depth) : 0;
 }
 
-static void qp_state(struct xroce_qp *qp, struct qp_state *s)
+struct qp_attr {
+	u16 attr;
+	u32 value;
+};
+
+#define QP_ATTRS	22
+
+/* What is told of a QP, as it stands now; under its lock. */
+static void qp_attrs(const struct xroce_qp *qp, struct qp_attr *attrs)
 {
-	spin_lock_bh(&qp->lock);
-	s->hot = qp->hot;
-	s->av = qp->av;
-	s->pkey = qp->pkey;
-	s->access = qp->access;
-	s->rd_active = qp->resp.rd_active;
-	s->rd_outstanding = qp->req.rd_tail - qp->req.rd_head;
-	s->cwnd = qp->req.cwnd;
-	s->ssthresh = qp->req.ssthresh;
-	s->retry_cnt = qp->req.retry_cnt;
-	s->retries = qp->req.retries;
-	s->rnr_retry = qp->req.rnr_retry;
-	s->rnr_retries = qp->req.rnr_retries;
-	s->timeout = qp->req.timeout;
-	s->sq_depth = qp->req.depth;
-	s->rq_depth = qp->rq ? qp->rq->mask + 1 : 0;
-	s->sq_fill = 0;
-	s->rq_fill = 0;
-	/* The rings go after a QP is dead. */
-	if (!qp->dead) {
-		s->sq_fill = ring_fill(qp->req.ring, qp->req.head, s->sq_depth);
-		if (qp->rq)
-			s->rq_fill = ring_fill(qp->rq->ring,
-					       READ_ONCE(qp->rq->cons),
-					       s->rq_depth);
-	}
-	spin_unlock_bh(&qp->lock);
+	const struct xroce_hot *hot = &qp->hot;
+	const struct xroce_req *req = &qp->req;
+	const struct xroce_rq *rq = qp->rq;
+	const struct qp_attr now[] = {
+		{ XROCE_A_QP_STATE, hot->state },
+		{ XROCE_A_QP_DEST_QPN, hot->dest_qpn },
+		{ XROCE_A_QP_PATH_MTU, xroce_mtu(qp) },
+		{ XROCE_A_QP_PKEY, qp->pkey },
+		{ XROCE_A_QP_ACCESS, qp->access },
+		{ XROCE_A_QP_EPSN, hot->epsn },
+		{ XROCE_A_QP_MSN, hot->msn },
+		{ XROCE_A_QP_RD_ACTIVE, qp->resp.rd_active },
+		{ XROCE_A_QP_UNA_PSN, hot->una },
+		{ XROCE_A_QP_NEXT_PSN, hot->next },
+		{ XROCE_A_QP_MAX_PSN, hot->max },
+		{ XROCE_A_QP_RD_OUTSTANDING, req->rd_tail - req->rd_head },
+		{ XROCE_A_QP_CWND, req->cwnd },
+		{ XROCE_A_QP_SSTHRESH, req->ssthresh },
+		{ XROCE_A_QP_RETRY_CNT, req->retry_cnt },
+		{ XROCE_A_QP_RETRIES, req->retries },
+		{ XROCE_A_QP_RNR_RETRY, req->rnr_retry },
+		{ XROCE_A_QP_RNR_RETRIES, req->rnr_retries },
+		{ XROCE_A_QP_SQ_DEPTH, req->depth },
+		{ XROCE_A_QP_RQ_DEPTH, rq->mask + 1 },
+		/* The rings go after a QP is dead. */
+		{ XROCE_A_QP_SQ_FILL, qp->dead ? 0 :
+		  ring_fill(req->ring, req->head, req->depth) },
+		{ XROCE_A_QP_RQ_FILL, qp->dead ? 0 :
+		  ring_fill(rq->ring, READ_ONCE(rq->cons), rq->mask + 1) },
+	};
+
+	BUILD_BUG_ON(ARRAY_SIZE(now) != QP_ATTRS);
+	memcpy(attrs, now, sizeof(now));
 }
 
 static int put_path(struct sk_buff *skb, const struct xroce_av *av)
@@ -400,38 +393,24 @@ static int put_path(struct sk_buff *skb, const struct xroce_av *av)
 			   get_unaligned_be16(av->l3 + av->l3_len - 8));
 }
 
-static int put_qp_state(struct sk_buff *skb, const struct qp_state *s)
+static int put_qp_state(struct sk_buff *skb, struct xroce_qp *qp)
 {
-	const struct { u16 attr; u32 value; } u[] = {
-		{ XROCE_A_QP_STATE, s->hot.state },
-		{ XROCE_A_QP_DEST_QPN, s->hot.dest_qpn },
-		{ XROCE_A_QP_PATH_MTU, 1u << s->hot.mtu_shift },
-		{ XROCE_A_QP_PKEY, s->pkey },
-		{ XROCE_A_QP_ACCESS, s->access },
-		{ XROCE_A_QP_EPSN, s->hot.epsn },
-		{ XROCE_A_QP_MSN, s->hot.msn },
-		{ XROCE_A_QP_RD_ACTIVE, s->rd_active },
-		{ XROCE_A_QP_UNA_PSN, s->hot.una },
-		{ XROCE_A_QP_NEXT_PSN, s->hot.next },
-		{ XROCE_A_QP_MAX_PSN, s->hot.max },
-		{ XROCE_A_QP_RD_OUTSTANDING, s->rd_outstanding },
-		{ XROCE_A_QP_CWND, s->cwnd },
-		{ XROCE_A_QP_SSTHRESH, s->ssthresh },
-		{ XROCE_A_QP_RETRY_CNT, s->retry_cnt },
-		{ XROCE_A_QP_RETRIES, s->retries },
-		{ XROCE_A_QP_RNR_RETRY, s->rnr_retry },
-		{ XROCE_A_QP_RNR_RETRIES, s->rnr_retries },
-		{ XROCE_A_QP_SQ_DEPTH, s->sq_depth },
-		{ XROCE_A_QP_SQ_FILL, s->sq_fill },
-		{ XROCE_A_QP_RQ_DEPTH, s->rq_depth },
-		{ XROCE_A_QP_RQ_FILL, s->rq_fill },
-	};
+	struct qp_attr attrs[QP_ATTRS];
+	struct xroce_av av;
 	unsigned int i;
+	u64 timeout;
 
-	for (i = 0; i < ARRAY_SIZE(u); i++)
-		if (nla_put_u32(skb, u[i].attr, u[i].value))
+	spin_lock_bh(&qp->lock);
+	qp_attrs(qp, attrs);
+	timeout = qp->req.timeout;
+	av = qp->av;
+	spin_unlock_bh(&qp->lock);
+
+	for (i = 0; i < QP_ATTRS; i++)
+		if (nla_put_u32(skb, attrs[i].attr, attrs[i].value))
 			return -EMSGSIZE;
-	return nla_put_uint(skb, XROCE_A_QP_TIMEOUT, s->timeout);
+	return nla_put_uint(skb, XROCE_A_QP_TIMEOUT, timeout) ?:
+	       put_path(skb, &av);
 }
 
 static int put_qp(struct sk_buff *skb, struct xroce_kqp *kqp, u32 qpn,
@@ -439,18 +418,16 @@ static int put_qp(struct sk_buff *skb, struct xroce_kqp *kqp, u32 qpn,
 {
 	struct ib_device *ib = &kqp->link->ib;
 	int cpu = READ_ONCE(kqp->steer_cpu);
-	struct qp_state s;
 	void *hdr;
 
 	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
 			  &xroce_nl_family, NLM_F_MULTI, XROCE_CMD_QP_GET);
 	if (!hdr)
 		return -EMSGSIZE;
-	qp_state(&kqp->qp, &s);
 	if (nla_put_string(skb, XROCE_A_QP_DEV_NAME, ib->name) ||
 	    nla_put_u32(skb, XROCE_A_QP_DEV_INDEX, ib->index) ||
 	    nla_put_u32(skb, XROCE_A_QP_QPN, qpn) ||
-	    put_path(skb, &s.av) || put_qp_state(skb, &s) ||
+	    put_qp_state(skb, &kqp->qp) ||
 	    (cpu >= 0 && nla_put_u32(skb, XROCE_A_QP_STEER_CPU, cpu))) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
@@ -493,6 +470,43 @@ int xroce_nl_qp_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 		xroce_link_put(link);
 	cb->args[0] = qpn;
 	return err && !skb->len ? err : skb->len;
+}
+
+int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *name = info->attrs[XROCE_A_QP_DEV_NAME];
+	struct nlattr *qpn = info->attrs[XROCE_A_QP_QPN];
+	struct nlattr *cpu = info->attrs[XROCE_A_QP_STEER_CPU];
+	struct net *net = genl_info_net(info);
+	struct xroce_kqp *kqp = NULL;
+	struct xroce_qp *qp;
+
+	if (!name || !qpn || !cpu == !info->attrs[XROCE_A_QP_STEER_LINK]) {
+		NL_SET_ERR_MSG(info->extack,
+			       "dev-name, qpn and either steer-cpu or steer-link are needed");
+		return -EINVAL;
+	}
+	if (cpu && (nla_get_u32(cpu) >= nr_cpu_ids ||
+		    !cpu_possible(nla_get_u32(cpu)))) {
+		NL_SET_ERR_MSG_ATTR(info->extack, cpu,
+				    "steer-cpu is not a CPU of this machine");
+		return -EINVAL;
+	}
+	rcu_read_lock();
+	qp = xroce_table_qp(nla_get_u32(qpn));
+	if (qp)
+		kqp = xroce_qp_kqp(qp);
+	if (kqp && (!net_eq(kqp->link->net, net) ||
+		    strcmp(kqp->link->ib.name, nla_data(name))))
+		kqp = NULL;
+	if (kqp)
+		WRITE_ONCE(kqp->steer_cpu, cpu ? (int)nla_get_u32(cpu) : -1);
+	rcu_read_unlock();
+	if (kqp)
+		return 0;
+	NL_SET_ERR_MSG_ATTR(info->extack, qpn,
+			    "no such QP of an xroce link in this network namespace");
+	return -ENOENT;
 }
 
 /*

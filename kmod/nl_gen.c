@@ -12,7 +12,7 @@
 
 /* Integer value ranges */
 static const struct netlink_range_validation xroce_a_link_xdp_fd_range = {
-	.max	= S32_MAX,
+	.max	= 2147483647ULL,
 };
 
 /* XROCE_CMD_LINK_NEW - do */
@@ -36,13 +36,21 @@ static const struct nla_policy xroce_link_set_nl_policy[XROCE_A_LINK_STEER + 1] 
 	[XROCE_A_LINK_STEER] = { .type = NLA_NUL_STRING, .len = 1023, },
 };
 
+/* XROCE_CMD_QP_SET - do */
+static const struct nla_policy xroce_qp_set_nl_policy[XROCE_A_QP_STEER_LINK + 1] = {
+	[XROCE_A_QP_DEV_NAME] = { .type = NLA_NUL_STRING, .len = 63, },
+	[XROCE_A_QP_QPN] = { .type = NLA_U32, },
+	[XROCE_A_QP_STEER_CPU] = { .type = NLA_U32, },
+	[XROCE_A_QP_STEER_LINK] = { .type = NLA_FLAG, },
+};
+
 /* XROCE_CMD_QP_GET - dump */
 static const struct nla_policy xroce_qp_get_nl_policy[XROCE_A_QP_DEV_NAME + 1] = {
 	[XROCE_A_QP_DEV_NAME] = { .type = NLA_NUL_STRING, .len = 63, },
 };
 
 /* Ops table for xroce */
-const struct genl_split_ops xroce_nl_ops[5] = {
+const struct genl_split_ops xroce_nl_ops[6] = {
 	{
 		.cmd		= XROCE_CMD_LINK_NEW,
 		.doit		= xroce_nl_link_new_doit,
@@ -67,6 +75,13 @@ const struct genl_split_ops xroce_nl_ops[5] = {
 		.doit		= xroce_nl_link_set_doit,
 		.policy		= xroce_link_set_nl_policy,
 		.maxattr	= XROCE_A_LINK_STEER,
+		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd		= XROCE_CMD_QP_SET,
+		.doit		= xroce_nl_qp_set_doit,
+		.policy		= xroce_qp_set_nl_policy,
+		.maxattr	= XROCE_A_QP_STEER_LINK,
 		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
 	},
 	{

@@ -19,7 +19,9 @@ _rdmatool()
 	*steer)		list=off ;;
 	link)		list='show add set del' ;;
 	gid)		list='show add del' ;;
-	qp|cq|mr|stat)	list=show ;;
+	qp)		list='show set' ;;
+	cq|mr|stat)	list=show ;;
+	'qp set'*)	list='dev lqpn steer' ;;
 	'link add '*)	list='netdev type xdp' ;;
 	'link set '?*)	list='xdp steer' ;;
 	decode)		compopt -o default; return ;;

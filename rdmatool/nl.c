@@ -70,7 +70,7 @@ static int on_valid(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
-static int on_ack(struct nl_msg *msg __attribute__((unused)), void *arg)
+static int on_ack(struct nl_msg *msg __maybe_unused, void *arg)
 {
 	struct talk *t = arg;
 
@@ -96,7 +96,7 @@ static int on_finish(struct nl_msg *msg, void *arg)
 	return NL_STOP;
 }
 
-static int on_error(struct sockaddr_nl *who __attribute__((unused)),
+static int on_error(struct sockaddr_nl *who __maybe_unused,
 		    struct nlmsgerr *err, void *arg)
 {
 	struct nlmsghdr *nlh = (void *)((char *)err - NLMSG_HDRLEN);

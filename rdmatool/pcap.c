@@ -43,9 +43,7 @@ struct capture {
 	char why[200];
 };
 
-static int bad(struct capture *cap, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-static int bad(struct capture *cap, const char *fmt, ...)
+static __printf(2, 3) int bad(struct capture *cap, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -26,6 +26,7 @@ static const char help[] =
 "  gid add NAME ADDRESS[/PREFIX]\n"
 "  gid del NAME ADDRESS[/PREFIX]\n"
 "  qp|cq|mr [show] [dev NAME] [FIELD VALUE]...\n"
+"  qp set dev NAME lqpn N steer CPU|off\n"
 "  stat [show] [NAME]\n"
 "  decode FILE\n"
 "\n"

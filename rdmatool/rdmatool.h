@@ -18,6 +18,10 @@
 #define DEV_NAME_MAX		64	/* IB_DEVICE_NAME_MAX */
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 
+#define __printf(a, b)		__attribute__((format(printf, a, b)))
+#define __noreturn		__attribute__((noreturn))
+#define __maybe_unused		__attribute__((unused))
+
 enum exit_code {
 	EXIT_KERNEL = 1,	/* the kernel or the system said no */
 	EXIT_USAGE = 2,		/* the command line makes no sense */
@@ -43,11 +47,9 @@ struct arg {
 	const char **val;
 };
 
-void usage(const char *fmt, ...)
-	__attribute__((noreturn, format(printf, 1, 2)));
-void fail(const char *fmt, ...)
-	__attribute__((noreturn, format(printf, 1, 2)));
-void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+__noreturn __printf(1, 2) void usage(const char *fmt, ...);
+__noreturn __printf(1, 2) void fail(const char *fmt, ...);
+__printf(1, 2) void warn(const char *fmt, ...);
 void dispatch(const char *object, const struct cmd *cmds, int argc,
 	      char **argv);
 void parse_args(const char *what, const struct arg *args, int argc,
@@ -70,13 +72,11 @@ void out_summary(void);
 void out_row(void);
 void out_row_end(void);
 void out_str(const char *key, const char *val);
-void out_fmt(const char *key, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+__printf(2, 3) void out_fmt(const char *key, const char *fmt, ...);
 void out_uint(const char *key, u64 val);
 void out_flag(const char *key, bool val);
 void out_dev(const char *name, u32 index, u32 port);
-void out_note(const char *key, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+__printf(2, 3) void out_note(const char *key, const char *fmt, ...);
 void out_break(void);
 char *out_clean(const char *s);
 

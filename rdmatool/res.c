@@ -493,9 +493,55 @@ static void mr_show(int argc, char **argv)
 	show(&d, argc, argv);
 }
 
+/* Steers one QP, whatever its link says. */
+static void qp_set(int argc, char **argv)
+{
+	const char *name = NULL, *lqpn = NULL, *steer = NULL;
+	const struct arg args[] = {
+		{ "dev", &name },
+		{ "lqpn", &lqpn },
+		{ "steer", &steer },
+		{}
+	};
+	struct nl_msg *msg;
+	u32 qpn, cpu = 0;
+	struct xlink xl;
+	int err;
+
+	parse_args("qp set", args, argc, argv);
+	if (!name || !lqpn || !steer)
+		usage("qp set: dev, lqpn and steer expected");
+	qpn = parse_uint("qp set: lqpn", lqpn, 0xffffff);
+	if (strcmp(steer, "off"))
+		cpu = parse_uint("qp set: steer", steer, 0xffff);
+	rdev_get(name);
+	if (!xlink_get(name, &xl))
+		fail("qp set: %s is not a link of type xroce", name);
+	msg = xroce_msg(XROCE_CMD_QP_SET, 0);
+	put_str(msg, XROCE_A_QP_DEV_NAME, name);
+	put_u32(msg, XROCE_A_QP_QPN, qpn);
+	if (!strcmp(steer, "off")) {
+		put_flag(msg, XROCE_A_QP_STEER_LINK);
+	} else {
+		if (xl.xdp_mode == XROCE_XDP_MODE_OFF)
+			fail("qp set: steering is the XDP program's, and the link runs without (try: rdmatool link set %s xdp auto)",
+			     name);
+		put_u32(msg, XROCE_A_QP_STEER_CPU, cpu);
+		if (!xdp_steer(&xl, steer))
+			fail("qp set: steer %s: %s", steer, xdp_why());
+	}
+	err = xroce_talk(msg, XROCE_A_QP_MAX, NULL, NULL);
+	if (err)
+		fail("qp set: %s lqpn %s: %s", name, lqpn, nl_why(err));
+}
+
 void cmd_qp(int argc, char **argv)
 {
-	static const struct cmd cmds[] = { { "show", qp_show }, {} };
+	static const struct cmd cmds[] = {
+		{ "show", qp_show },
+		{ "set", qp_set },
+		{}
+	};
 
 	dispatch("qp", cmds, argc, argv);
 }

@@ -21,9 +21,7 @@ const char *xdp_why(void)
 	return why;
 }
 
-static bool no(const char *fmt, ...)
-	__attribute__((format(printf, 1, 2)));
-static bool no(const char *fmt, ...)
+static __printf(1, 2) bool no(const char *fmt, ...)
 {
 	va_list ap;
 
