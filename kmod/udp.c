@@ -72,10 +72,13 @@ u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 	if (off + len <= skb_headlen(srx->skb))
 		return xroce_env_crc(crc, srx->skb->data + off, len);
 	skb_prepare_seq_read(srx->skb, off, off + len, &state);
-	while ((n = skb_seq_read(done, &p, &state))) {
+	while (done < len && (n = skb_seq_read(done, &p, &state))) {
+		/* A block is as long as its fragment, whatever was asked for. */
+		n = min(n, len - done);
 		crc = xroce_env_crc(crc, p, n);
 		done += n;
 	}
+	skb_abort_seq_read(&state);
 	return crc;
 }
 
