@@ -195,6 +195,7 @@ static bool attach_why(const struct xlink *xl, int err)
 {
 	switch (err) {
 	case EBUSY:
+	case EEXIST:	/* in the other mode */
 		return no("%s has another XDP program", xl->ifname);
 	case EOPNOTSUPP:
 		return no("the driver of %s has no native XDP", xl->ifname);
