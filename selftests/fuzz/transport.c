@@ -41,8 +41,8 @@ static u32 get32(void)
 
 /*
  * Regions: 0 may do all; 1 may be read by the peer; 2 is another domain's; 3 is
- * 2 GiB and ends where addresses end, its blocks all one. No byte of 1 and 2,
- * and none of 0 outside its bounds, may ever change.
+ * 2 GiB and ends where addresses end, its blocks all one, and no word in it is
+ * aligned. No byte of 1 and 2, and none of 0 outside its bounds, may ever change.
  */
 static const struct {
 	u32 access;
@@ -55,7 +55,7 @@ static const struct {
 	{ 15, 0x10000, 3 * PAGE - 300, 104, 3, 12 },
 	{ XROCE_REMOTE_READ, 0x20000, PAGE, 0, 1, 12 },
 	{ 15, 0x30000, PAGE, 0, 1, 12 },
-	{ 15, -(1ull << 31), 1ull << 31, 0, 1024, 21 },
+	{ 15, -(1ull << 31), 1ull << 31, 4, 1025, 21 },
 };
 
 static struct {
@@ -73,7 +73,7 @@ static struct {
 } w;
 
 static u8 *block;		/* of region 3 */
-static void *blocks[1024];
+static void *blocks[1025];
 
 static u32 key(u32 i)
 {
@@ -143,6 +143,7 @@ static void make_qp(void)
 	qp->rcq = &w.cq;
 	qp->rq = &w.rq;
 	qp->hot.qpn = QPN;
+	qp->srq = in < in_end && in[0] & 0x10;
 	qp->req.ring = w.sq_ring;
 	qp->req.depth = DEPTH;
 	qp->req.stride = STRIDE;
@@ -193,6 +194,8 @@ static void connect(void)
 	modify(&attr, XROCE_ATTR_STATE | XROCE_ATTR_AV | XROCE_ATTR_PATH_MTU |
 	       XROCE_ATTR_DEST_QPN | XROCE_ATTR_RQ_PSN |
 	       XROCE_ATTR_MAX_DEST_RD_ATOMIC | XROCE_ATTR_MIN_RNR_TIMER);
+	if (attr.min_rnr_timer == 31)
+		return;		/* hears requests only */
 	attr.state = XROCE_QPS_RTS;
 	modify(&attr, XROCE_ATTR_STATE | XROCE_ATTR_TIMEOUT |
 	       XROCE_ATTR_RETRY_CNT | XROCE_ATTR_RNR_RETRY |
@@ -212,7 +215,7 @@ static void change_state(void)
 		attr.state = XROCE_QPS_RESET;
 		modify(&attr, XROCE_ATTR_STATE);
 		w.sq_prod = 0;
-		w.rq_prod = 0;
+		w.rq_prod = w.qp.srq ? w.rq_prod : 0;
 		connect();
 		return;
 	}
@@ -237,7 +240,8 @@ static u32 length(u8 how)
 {
 	const u32 mtu = w.wild ? 1024 : xroce_mtu(&w.qp);
 	const u32 some[8] = {
-		8, mtu, mtu - 1, mtu + 1, 2 * mtu, 3 * mtu + 5, 0, 1u << 31,
+		8, mtu, mtu - 1, mtu + 1, 3 * mtu + 5, 0, 1u << 31,
+		(1u << 31) + 1,
 	};
 
 	return how & 0x80 ? some[how & 7] : how;
@@ -402,7 +406,7 @@ static void packet(void)
 		ext += 28;
 	}
 	if (info & XROCE_OP_AETH) {
-		p[0] = k;
+		p[0] = get8();
 		memset(p + 1, 0, 3);
 		ext += 4;
 	}
@@ -523,7 +527,8 @@ static void check(void)
 	MUST(xroce_psn_diff(hot->max, hot->next) >= 0);
 	/* One READ of 2^31 bytes at MTU 256 may be past the window */
 	MUST((u32)xroce_psn_diff(hot->max, hot->una) <= 0x7fffff);
-	MUST(req->cwnd >= 1 && req->cwnd <= env.dev.cwnd_max);
+	if (hot->state == XROCE_QPS_RTS)
+		MUST(req->cwnd >= 1 && req->cwnd <= env.dev.cwnd_max);
 	if (hot->state == XROCE_QPS_ERR)
 		MUST(!resp->rd_active);
 }
@@ -575,6 +580,11 @@ static void command(void)
 		break;
 	case 15:
 		env.linear = c & 0x40;
+		if (c & 0x20 && w.mr[3].valid) {
+			env.bh++;
+			xroce_mr_revoke(&w.mr[3]);
+			env.bh--;
+		}
 		break;
 	}
 	check();
@@ -588,7 +598,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	in_end = data + size;
 	if (!block) {
 		block = malloc(1 << 21);
-		for (i = 0; i < 1024; i++)
+		for (i = 0; i < ARRAY_SIZE(blocks); i++)
 			blocks[i] = block;
 	}
 	memset(&w, 0, sizeof(w));
