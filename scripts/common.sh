@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # Owns what every script here shares: places, messages, host packages, the
 # choice of a kernel.  Sourced after `set -euo pipefail`, never run.
 
@@ -45,6 +45,16 @@ need_host() {
 		die "apt-get could not install: ${missing[*]}"
 	fi
 	rm -f "$log"
+}
+
+# copy_tree DEST - what is built is a copy, so that nobody's edit changes a
+# build under way.  What .gitignore names is neither copied nor deleted: objects
+# survive.
+copy_tree() {
+	need_host rsync:rsync
+	mkdir -p "$1"
+	rsync -a --delete --exclude=/build --exclude=/.git \
+		--filter=':- .gitignore' "$TOP/" "$1/"
 }
 
 # locked FILE COMMAND... - one at a time, waiting at most half an hour

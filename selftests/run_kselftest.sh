@@ -14,10 +14,10 @@ set -uo pipefail
 
 fails=0 count=0
 
-# run_one ROOM TEST - in the current directory, with XROCE_XDP set
+# run_one ROOM TEST - in the current directory
 run_one() {
-	local timeout=300 name="$1: $2 [${XROCE_XDP:=off}]" status
-	export XROCE_XDP
+	local timeout=300 name="$1: $2${XROCE_XDP:+ [$XROCE_XDP]}" status
+	# shellcheck source=/dev/null
 	if [ -f settings ]; then . ./settings; fi
 	count=$((count + 1))
 	status=$(mktemp)
@@ -49,11 +49,12 @@ run_selection() {
 	case $1 in *@*) modes=${1#*@} ;; esac
 	[ "$pattern" != "$room" ] || pattern=$room:'*'
 	for mode in ${modes//,/ }; do
+		export XROCE_XDP=$mode
 		while read -r entry; do
 			# shellcheck disable=SC2053
 			[[ $entry == $pattern ]] || continue
 			cd "$top/$room" || exit 2
-			XROCE_XDP=$mode run_one "$room" "${entry#*:}"
+			run_one "$room" "${entry#*:}"
 		done <"$top/kselftest-list.txt"
 	done
 }
