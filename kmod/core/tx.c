@@ -54,9 +54,10 @@ void xroce_qp_run(struct xroce_qp *qp)
 		return;
 	}
 	qp->sending = true;
-	if (qp->hot.state == XROCE_QPS_ERR)
-		xroce_qp_flush(qp);
 	for (;;) {
+		/* Here, since who posts during a burst leaves it to us. */
+		if (qp->hot.state == XROCE_QPS_ERR)
+			xroce_qp_flush(qp);
 		qp->nomem = false;
 		n = qp->dead ? 0 : xroce_stage(qp);
 		if (!n)
