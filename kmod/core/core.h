@@ -228,6 +228,7 @@ enum xroce_rd_state {
 
 /**
  * struct xroce_rd - a READ or atomic that the responder has accepted
+ * @again: it had been answered in full before it became active
  * @psn, @npsn: the PSNs of its responses
  * @start, @stop: those asked for last: a duplicate may ask for a part
  * @next: PSN of the next response to send
@@ -237,6 +238,7 @@ enum xroce_rd_state {
 struct xroce_rd {
 	u8 state;
 	bool atomic;
+	bool again;
 	u32 psn;
 	u32 npsn;
 	u32 start;

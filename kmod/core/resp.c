@@ -244,10 +244,15 @@ static struct xroce_rd *xroce_resp_accept(struct xroce_qp *qp,
 	struct xroce_rd *rd;
 
 	rd = resp->max_rd ? xroce_rd_slot(resp, resp->rd_tail) : NULL;
-	if (!rd || rd->state == XROCE_RD_ACTIVE) {
+	if (!rd || (rd->state == XROCE_RD_ACTIVE && !rd->again)) {
 		xroce_resp_invalid(qp);
 		return NULL;
 	}
+	/* Who asks for the next has had the answer that was asked for again. */
+	if (rd->state == XROCE_RD_ACTIVE)
+		resp->rd_active--;
+	rd->state = XROCE_RD_FREE;
+	rd->again = false;
 	rd->psn = pkt->psn;
 	rd->start = pkt->psn;
 	rd->next = pkt->psn;
@@ -405,6 +410,7 @@ static void xroce_resp_duplicate(struct xroce_qp *qp,
 	rd->next = pkt->psn;
 	if (rd->state != XROCE_RD_ACTIVE) {
 		rd->state = XROCE_RD_ACTIVE;
+		rd->again = true;
 		resp->rd_active++;
 	}
 	return;
@@ -457,6 +463,8 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 	if (!npsn)
 		return;
 	xroce_resp_advance(hot, pkt->info, npsn);
+	/* A NAK that has not left yet speaks of what has now been executed. */
+	qp->resp.nak = 0;
 	if (pkt->ackreq && (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)))
 		hot->resp_flags |= XROCE_RESP_ACK;
 }
@@ -614,7 +622,8 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_frame *f)
 	if (f->kind == XROCE_FRAME_ACK) {
 		if (f->syndrome == (XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT)) {
 			qp->hot.resp_flags |= XROCE_RESP_ACK;
-		} else if (!resp->nak) {
+		} else if (!resp->nak &&
+			   (resp->fatal || f->psn == qp->hot.epsn)) {
 			resp->nak = f->syndrome;
 			resp->nak_psn = f->psn;
 		}
