@@ -11,8 +11,10 @@
 #
 # and in the first namespace xt0 over the veth xt-a, whose peer is xt-b.
 
+# Some functions are called by try, says and wait_for alone.
+# shellcheck disable=SC2317
+
 cd "$(dirname "$0")" || exit 1
-# shellcheck disable=SC2317 # called by try, says, wait_for
 . ../lib/tap.sh
 . ../lib/topo.sh
 
