@@ -45,7 +45,7 @@ rdmatool: bpf
 	$(call room,rdmatool,$(call lib,libnl-3.0,libnl-3-dev) \
 		$(call lib,libnl-genl-3.0,libnl-genl-3-dev) \
 		$(call lib,libnl-route-3.0,libnl-route-3-dev) \
-		[ -e bpf/xroce.skel.h ] || echo "bpf was skipped";)
+		$(call lib,zlib,zlib1g-dev))
 
 # Installs what was built
 install:
