@@ -68,8 +68,6 @@ struct xroce_link {
 	DECLARE_HASHTABLE(gids, 6);
 	struct mutex xdp_lock;
 	struct bpf_link *xdp;
-	u32 xdp_prog_id;
-	u32 xdp_flags;
 	struct cpumask steer;
 	struct hlist_node node;
 	bool active;
