@@ -38,7 +38,8 @@ static int xroce_ib_query_device(struct ib_device *ib,
 				 struct ib_device_attr *attr,
 				 struct ib_udata *udata)
 {
-	if (udata->inlen || udata->outlen)
+	/* ib_core itself asks without, or with an empty one. */
+	if (udata && (udata->inlen || udata->outlen))
 		return -EINVAL;
 	attr->fw_ver = XROCE_FW_VERSION;
 	attr->sys_image_guid = ib->node_guid;
