@@ -239,7 +239,8 @@ static void set_steer(const struct xlink *xl, const char *list)
 	int err;
 
 	if (xl->xdp_mode == XROCE_XDP_MODE_OFF && *list)
-		fail("link set %s: steering is the XDP program's, and the link runs without (try: rdmatool link set %s xdp auto)",
+		fail("link set %s: steering is the XDP program's, and the link "
+		     "runs without (try: rdmatool link set %s xdp auto)",
 		     xl->name, xl->name);
 	msg = xroce_msg(XROCE_CMD_LINK_SET, 0);
 	put_str(msg, XROCE_A_LINK_DEV_NAME, xl->name);
@@ -381,8 +382,8 @@ static void show_xlink(const struct xlink *xl)
 	if (*xl->steer || options.details)
 		out_str("steer", *xl->steer ? xl->steer : "off");
 	if (mode == XROCE_XDP_MODE_OFF)
-		out_note("note", "runs without XDP, slower, by the UDP socket; to mend: rdmatool link set %s xdp auto",
-			 xl->name);
+		out_note("note", "runs without XDP, slower, by the UDP socket; "
+			 "to mend: rdmatool link set %s xdp auto", xl->name);
 }
 
 static void show_dev(const struct rdev *dev)

@@ -209,7 +209,8 @@ struct nl_msg *xroce_msg(int cmd, int flags)
 		genl = sock_open(NETLINK_GENERIC, "generic");
 		family = genl_ctrl_resolve(genl, XROCE_FAMILY_NAME);
 		if (family < 0)
-			fail("the module xroce is not loaded, and the kernel could not load it (try: modprobe xroce)");
+			fail("the module xroce is not loaded, and the kernel "
+			     "could not load it (try: modprobe xroce)");
 	}
 	msg = checked(nlmsg_alloc());
 	if (!genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, family, 0, flags, cmd,

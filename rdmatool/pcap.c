@@ -106,13 +106,17 @@ static int must(struct capture *cap, void *p, size_t len, const char *what)
 		   (unsigned long long)cap->n + 1);
 }
 
-/* The largest multiple of ticks per second that a u64 of ns can take. */
+/* Exact for the clocks in use, to 2^-53 s for finer ones. */
 static u64 to_ns(u64 t, u64 ticks)
 {
-	if (!ticks)
-		return 0;
-	return t / ticks * 1000000000ull +
-	       (u64)((unsigned __int128)(t % ticks) * 1000000000ull / ticks);
+	const u64 second = 1000000000;
+	u64 rest = t % ticks;
+
+	if (ticks <= second)
+		rest = rest * second / ticks;
+	else
+		rest = (double)rest / ticks * second;
+	return t / ticks * second + rest;
 }
 
 static void open_classic(struct capture *cap, const char *path, u32 magic)

@@ -40,9 +40,8 @@ struct col {
 #define N(name, attr, ...) \
 	COL(name, RDMA_NLDEV_ATTR_##attr, NUM, __VA_ARGS__)
 #define H(name, attr)		COL(name, RDMA_NLDEV_ATTR_##attr, HEX)
-#define E(name, attr, table, ...) \
-	COL(name, RDMA_NLDEV_ATTR_##attr, NAME, .names = table, \
-	    .n_names = ARRAY_SIZE(table), __VA_ARGS__)
+#define E(name, attr, ...) \
+	COL(name, RDMA_NLDEV_ATTR_##attr, NAME, __VA_ARGS__)
 #define OURS(name, a, kind, ...) \
 	COL(name, XROCE_A_QP_##a, kind, .ours = true, __VA_ARGS__)
 #define DETAIL			.detail = true
@@ -65,14 +64,17 @@ static const char *const poll_ctxs[] = {
 static const struct col qp_cols[] = {
 	N("lqpn", RES_LQPN),
 	N("rqpn", RES_RQPN),
-	E("type", RES_TYPE, qp_types),
-	E("state", RES_STATE, qp_states),
+	E("type", RES_TYPE, .names = qp_types,
+	  .n_names = ARRAY_SIZE(qp_types)),
+	E("state", RES_STATE, .names = qp_states,
+	  .n_names = ARRAY_SIZE(qp_states)),
 	OURS("src", SGID, GID),
 	OURS("dst", DGID, GID),
 	OURS("mtu", PATH_MTU, NUM),
 	N("rq-psn", RES_RQ_PSN),
 	N("sq-psn", RES_SQ_PSN),
-	E("path-mig-state", RES_PATH_MIG_STATE, mig_states, DETAIL),
+	E("path-mig-state", RES_PATH_MIG_STATE, .names = mig_states,
+	  .n_names = ARRAY_SIZE(mig_states), DETAIL),
 	OURS("sport", SPORT, NUM, DETAIL),
 	OURS("pkey", PKEY, HEX, DETAIL),
 	OURS("access", ACCESS, HEX, DETAIL),
@@ -105,7 +107,8 @@ static const struct col cq_cols[] = {
 	N("cqn", RES_CQN),
 	N("cqe", RES_CQE),
 	N("users", RES_USECNT),
-	E("poll-ctx", RES_POLL_CTX, poll_ctxs),
+	E("poll-ctx", RES_POLL_CTX, .names = poll_ctxs,
+	  .n_names = ARRAY_SIZE(poll_ctxs)),
 	N("adaptive-moderation", DEV_DIM, DETAIL),
 	N("ctxn", RES_CTXN),
 	N("pid", RES_PID),
@@ -524,8 +527,9 @@ static void qp_set(int argc, char **argv)
 		put_flag(msg, XROCE_A_QP_STEER_LINK);
 	} else {
 		if (xl.xdp_mode == XROCE_XDP_MODE_OFF)
-			fail("qp set: steering is the XDP program's, and the link runs without (try: rdmatool link set %s xdp auto)",
-			     name);
+			fail("qp set: steering is the XDP program's, and the "
+			     "link runs without (try: rdmatool link set %s "
+			     "xdp auto)", name);
 		put_u32(msg, XROCE_A_QP_STEER_CPU, cpu);
 		if (!xdp_steer(&xl, steer))
 			fail("qp set: steer %s: %s", steer, xdp_why());

@@ -162,7 +162,7 @@ static bool add_cpu(u32 cpu, void *arg)
 	return true;
 }
 
-static struct xroce_bpf *load(void)
+static struct xroce_bpf *load_program(void)
 {
 	struct xroce_bpf *bpf;
 	int err;
@@ -225,15 +225,15 @@ static bool hand_over(const struct xlink *xl, int link_fd)
  */
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts,
-		.flags = mode == XROCE_XDP_MODE_NATIVE ? XDP_FLAGS_DRV_MODE :
-							 XDP_FLAGS_SKB_MODE);
-	struct xroce_bpf *bpf = load();
+	struct xroce_bpf *bpf = load_program();
+	LIBBPF_OPTS(bpf_link_create_opts, opts);
 	bool ok = false;
 	int link, cpus;
 
 	if (!bpf)
 		return false;
+	opts.flags = mode == XROCE_XDP_MODE_NATIVE ? XDP_FLAGS_DRV_MODE :
+						     XDP_FLAGS_SKB_MODE;
 	cpus = bpf_map__fd(bpf->maps.xroce_cpus);
 	if (*xl->steer && !each_cpu(xl->steer, add_cpu, &cpus))
 		goto out;
@@ -308,7 +308,7 @@ void xdp_stats(const struct xlink *xl,
 	       void (*fn)(const char *name, const char *text, u64 val))
 {
 	static const struct { const char *name, *text; } stats[] = {
-#define STAT(sym, name, text) { "xdp_" #name, text },
+#define STAT(sym, name, text) [XROCE_XDP_##sym] = { "xdp_" #name, text },
 		XROCE_XDP_STATS(STAT)
 #undef STAT
 	};
