@@ -16,7 +16,8 @@ static bool any;
 static const char *meaning(const char *name)
 {
 	static const struct { const char *name, *text; } counters[] = {
-#define COUNTER(sym, name, text) [XROCE_CNT_##sym] = { #name, text },
+#define COUNTER(sym, name, text) \
+		[XROCE_CNT_##sym] = { #name, text },
 		XROCE_COUNTERS(COUNTER)
 #undef COUNTER
 	};

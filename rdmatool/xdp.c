@@ -226,7 +226,7 @@ static bool hand_over(const struct xlink *xl, int link_fd)
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode)
 {
 	struct xroce_bpf *bpf = load_program();
-	LIBBPF_OPTS(bpf_link_create_opts, opts);
+	struct bpf_link_create_opts opts = { .sz = sizeof(opts) };
 	bool ok = false;
 	int link, cpus;
 
@@ -308,7 +308,8 @@ void xdp_stats(const struct xlink *xl,
 	       void (*fn)(const char *name, const char *text, u64 val))
 {
 	static const struct { const char *name, *text; } stats[] = {
-#define STAT(sym, name, text) [XROCE_XDP_##sym] = { "xdp_" #name, text },
+#define STAT(sym, name, text) \
+		[XROCE_XDP_##sym] = { "xdp_" #name, text },
 		XROCE_XDP_STATS(STAT)
 #undef STAT
 	};
