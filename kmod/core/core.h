@@ -286,7 +286,8 @@ struct xroce_resp {
 /**
  * struct xroce_qp - a queue pair's core part
  * @lock: BH; guards everything here but what is fixed at creation
- * @gen: changes with @av; a packet's address is compared without the lock
+ * @gen: changes with @av, whose comparison with a packet takes no lock, and with
+ *	every reset
  * @sending: someone is in xroce_qp_run() and sends for all
  * @nomem: a frame was not to be had; the run is tried again
  * @established: XROCE_EVENT_COMM_EST has been raised

@@ -27,13 +27,18 @@ static u32 xroce_stage(struct xroce_qp *qp)
 	return n;
 }
 
-/* The device had no room: as if it had not been built. */
-static void xroce_untaken(struct xroce_qp *qp, struct xroce_frame *f)
+/*
+ * The device had no room: as if it had not been built. But nobody misses what
+ * belongs to a connection that has been reset meanwhile.
+ */
+static void xroce_untaken(struct xroce_qp *qp, struct xroce_frame *f, u32 gen)
 {
-	if (f->kind == XROCE_FRAME_REQ)
-		xroce_req_rewind(qp, f->psn);
-	else
-		xroce_resp_untaken(qp, f);
+	if (qp->gen == gen) {
+		if (f->kind == XROCE_FRAME_REQ)
+			xroce_req_rewind(qp, f->psn);
+		else
+			xroce_resp_untaken(qp, f);
+	}
 	xroce_env_frame_free(f);
 }
 
@@ -46,7 +51,7 @@ static void xroce_untaken(struct xroce_qp *qp, struct xroce_frame *f)
 void xroce_qp_run(struct xroce_qp *qp)
 {
 	u32 budget = XROCE_RUN_BUDGET;
-	u32 i, n, taken;
+	u32 i, n, taken, gen;
 
 	spin_lock(&qp->lock);
 	if (qp->sending) {
@@ -62,13 +67,14 @@ void xroce_qp_run(struct xroce_qp *qp)
 		n = qp->dead ? 0 : xroce_stage(qp);
 		if (!n)
 			break;
+		gen = qp->gen;
 		spin_unlock(&qp->lock);
 		for (i = 0; i < n; i++)
 			xroce_frame_seal(qp->stage[i]);
 		taken = xroce_env_xmit(qp, qp->stage, n);
 		spin_lock(&qp->lock);
 		for (i = n; i-- > taken; )
-			xroce_untaken(qp, qp->stage[i]);
+			xroce_untaken(qp, qp->stage[i], gen);
 		budget -= min(budget, n);
 		if (taken < n || !budget) {
 			xroce_env_count(qp->dev, XROCE_CNT_TX_UNTAKEN,
