@@ -15,16 +15,15 @@
 static DEFINE_MUTEX(xroce_links_lock);
 static DEFINE_HASHTABLE(xroce_links, 6);	/* by netdev */
 
-/* To who can read it, else to the log: nldev has no extended acks for us. */
-#define link_err(extack, name, ndev, text) do {				\
-	struct netlink_ext_ack *_ext = (extack);			\
-									\
-	if (_ext)							\
-		NL_SET_ERR_MSG(_ext, text);				\
-	else								\
-		pr_info("link %s on %s: %s\n", name,			\
-			netdev_name(ndev), text);			\
-} while (0)
+/* To whoever can read it, else to the log: nldev has no extack for us. */
+static void link_err(struct netlink_ext_ack *extack, const char *name,
+		     const struct net_device *ndev, const char *text)
+{
+	if (extack)
+		NL_SET_ERR_MSG_FMT(extack, "%s", text);
+	else
+		pr_info("link %s on %s: %s\n", name, netdev_name(ndev), text);
+}
 
 static struct xroce_link *link_find(const struct net_device *ndev)
 {

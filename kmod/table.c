@@ -16,14 +16,13 @@
 /**
  * struct xroce_table - objects by random number
  * @count: in use, at most @max
- * @gone: ring of the last numbers given up, still reserved; 0 for none yet.
- *	Guarded by @lock
+ * @gone: ring of the last numbers given up, still reserved; 0 for none yet
  */
 struct xroce_table {
 	struct xarray xa;
 	atomic_t count;
 	int max;
-	spinlock_t lock;
+	spinlock_t lock;	/* the two below */
 	u32 next_gone;
 	u32 gone[XROCE_QUARANTINE];
 };

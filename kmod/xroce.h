@@ -23,15 +23,15 @@
 #include "core/core.h"
 
 #define XROCE_VERSION		"0.1.0"
-#define XROCE_FW_VERSION	(0ull << 32 | 1 << 16 | 0)
+#define XROCE_FW_VERSION	(0ull << 32 | 1u << 16 | 0)
 /* A GID index has 8 bits in an address vector. */
 #define XROCE_GID_TBL_LEN	256
-#define XROCE_MAX_QP		(1 << 18)
-#define XROCE_MAX_QP_WR		(1 << 15)
-#define XROCE_MAX_CQ		(1 << 20)
-#define XROCE_MAX_CQE		(1 << 22)
-#define XROCE_MAX_MR		(1 << 20)
-#define XROCE_MAX_PD		(1 << 20)
+#define XROCE_MAX_QP		262144
+#define XROCE_MAX_QP_WR		32768
+#define XROCE_MAX_CQ		1048576
+#define XROCE_MAX_CQE		4194304
+#define XROCE_MAX_MR		1048576
+#define XROCE_MAX_PD		1048576
 #define XROCE_NO_VLAN		0xffff
 /* More than a network holds in flight is only loss: a window of packets. */
 #define XROCE_CWND_INIT		64
@@ -64,9 +64,9 @@ struct xroce_link {
 	netdevice_tracker ndev_tracker;
 	struct net *net;
 	struct xroce_counters __percpu *counters;
-	spinlock_t gid_lock;
+	spinlock_t gid_lock;		/* writers of gids */
 	DECLARE_HASHTABLE(gids, 6);
-	struct mutex xdp_lock;
+	struct mutex xdp_lock;		/* the three below and steer */
 	struct bpf_link *xdp;
 	struct cpumask steer;
 	struct hlist_node node;
@@ -145,7 +145,7 @@ struct xroce_kqp {
 	struct xroce_rwqe rwqe;
 	struct xroce_umem_ring *sq_ring;
 	struct xroce_umem_ring *rq_ring;
-	struct mutex mutex;
+	struct mutex mutex;		/* one modify at a time; attr */
 	struct ib_qp_attr attr;
 	refcount_t users;
 	atomic_t queued;
