@@ -66,7 +66,7 @@ struct xroce_link {
 	struct xroce_counters __percpu *counters;
 	spinlock_t gid_lock;		/* writers of gids */
 	DECLARE_HASHTABLE(gids, 6);
-	struct mutex xdp_lock;		/* the three below and steer */
+	struct mutex xdp_lock;		/* xdp, steer */
 	struct bpf_link *xdp;
 	struct cpumask steer;
 	struct hlist_node node;
