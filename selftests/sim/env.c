@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The core's environment: locks that check their use, frames, timers, deferred
+ * runs, look-ups, the CRC. Single-threaded; another CPU is an event that runs
+ * while a burst is being sent, the one place where the core lets go of its lock.
+ */
+#include "sim.h"
+
+static const char * const lock_names[] = { "", "QP", "RQ", "CQ" };
+static u32 held;		/* 1 << rank */
+static int bh_off;
+static u32 irq_off;
+
+void sim_lock_init(spinlock_t *l, const char *name)
+{
+	l->name = name;
+	l->held = false;
+	l->rank = strstr(name, "cq") ? 3 : strstr(name, "rq") ? 2 : 1;
+}
+
+static void lock_bug(const spinlock_t *l, const char *file, int line,
+		     const char *what)
+{
+	sim_fail("%s:%d: %s lock (last taken at line %d): %s", file, line,
+		 lock_names[l->rank & 3], l->line, what);
+}
+
+void sim_lock(spinlock_t *l, enum sim_lock_how how, const char *file, int line)
+{
+	if (!l->rank)
+		lock_bug(l, file, line, "not initialised");
+	if (l->held)
+		lock_bug(l, file, line, "deadlock: held already");
+	if (held >> l->rank)
+		lock_bug(l, file, line, "out of order");
+	if (how == SIM_LOCK_BH) {
+		bh_off++;
+	} else if (how == SIM_LOCK_IRQ) {
+		irq_off++;
+	} else if (l->rank != 1) {
+		lock_bug(l, file, line, "must be taken with interrupts off");
+	}
+	if (l->rank == 1 && !bh_off)
+		lock_bug(l, file, line, "taken with BH on");
+	if (l->rank == 1 && irq_off)
+		lock_bug(l, file, line, "taken with interrupts off");
+	held |= 1 << l->rank;
+	l->held = true;
+	l->line = line;
+}
+
+bool sim_trylock(spinlock_t *l, const char *file, int line)
+{
+	if (l->held)
+		return false;
+	sim_lock(l, SIM_LOCK_PLAIN, file, line);
+	return true;
+}
+
+void sim_unlock(spinlock_t *l, enum sim_lock_how how, const char *file,
+		int line)
+{
+	if (!l->held)
+		lock_bug(l, file, line, "released, not held");
+	if (how == SIM_LOCK_BH)
+		bh_off--;
+	else if (how == SIM_LOCK_IRQ)
+		irq_off--;
+	l->held = false;
+	held &= ~(1 << l->rank);
+}
+
+void sim_assert_held(const spinlock_t *l, const char *file, int line)
+{
+	if (!l->held)
+		lock_bug(l, file, line, "should be held");
+}
+
+void sim_bh(int d, const char *file, int line)
+{
+	bh_off += d;
+	if (bh_off < 0)
+		sim_fail("%s:%d: BH enabled more often than disabled", file,
+			 line);
+}
+
+void sim_core_enter(void)
+{
+	bh_off++;
+}
+
+void sim_core_leave(void)
+{
+	bh_off--;
+	sim_env_check_idle();
+}
+
+void sim_env_check_idle(void)
+{
+	sim_check(!held, "the core returned with a lock held (%x)", held);
+	sim_check(!irq_off, "the core returned with interrupts off");
+}
+
+static struct sim_ep *ep_of(struct xroce_qp *qp)
+{
+	return container_of(qp, struct sim_ep, qp);
+}
+
+static struct sim_node *node_of(struct xroce_dev *dev)
+{
+	return container_of(dev, struct sim_node, dev);
+}
+
+u64 xroce_env_now(void)
+{
+	return sim_now();
+}
+
+void xroce_env_timer(struct xroce_qp *qp, u64 when)
+{
+	struct sim_ep *ep = ep_of(qp);
+
+	sim_check(qp->lock.held, "timer set without the QP's lock");
+	if (ep->timer_at && ep->timer_at <= when)
+		return;
+	ep->timer_at = when;
+	sim_at(when + sim_below(5000), SIM_EV_TIMER, NULL, ep,
+	       ++ep->timer_gen);
+}
+
+void xroce_env_defer(struct xroce_qp *qp)
+{
+	struct sim_ep *ep = ep_of(qp);
+
+	if (ep->defer_pending)
+		return;
+	ep->defer_pending = true;
+	sim_at(sim_now() + sim_below(2000), SIM_EV_DEFER, NULL, ep, 0);
+}
+
+struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
+{
+	struct sim_frame *sf;
+	u32 n = len;
+
+	sim_check(len >= 20 + 8 + 12 + 4 && len <= 48 + 44 + 4096 + 4,
+		  "a frame of %u bytes asked for", len);
+	if (sim_chance(W->cfg.nomem)) {
+		sim_trace("%u: no frame", ep_of(qp)->idx);
+		return NULL;
+	}
+	if (len > 128 && sim_chance(5000))
+		n = sim_range(128, len);
+	sf = calloc(1, sizeof(*sf));
+	sf->f.len = len;
+	sf->mem[0] = malloc(n);
+	sf->f.seg[0] = (struct xroce_seg){ sf->mem[0], n };
+	/* What the core forgets to write shall show. */
+	memset(sf->mem[0], 0x5a, n);
+	if (n < len) {
+		sf->mem[1] = malloc(len - n);
+		sf->f.seg[1] = (struct xroce_seg){ sf->mem[1], len - n };
+		memset(sf->mem[1], 0x5a, len - n);
+	}
+	W->frames++;
+	return &sf->f;
+}
+
+void xroce_env_frame_free(struct xroce_frame *f)
+{
+	struct sim_frame *sf = container_of(f, struct sim_frame, f);
+
+	free(sf->mem[0]);
+	free(sf->mem[1]);
+	free(sf);
+	W->frames--;
+}
+
+static void give_away(struct sim_ep *ep, struct xroce_frame *f)
+{
+	u8 buf[48 + 44 + 4096 + 4];
+
+	memcpy(buf, f->seg[0].p, f->seg[0].len);
+	if (f->seg[1].len)
+		memcpy(buf + f->seg[0].len, f->seg[1].p, f->seg[1].len);
+	sim_check(f->seg[0].len + f->seg[1].len == f->len,
+		  "a frame's length was changed");
+	wire_tx(ep, buf, f->len);
+	sim_net_send(ep, buf, f->len);
+	xroce_env_frame_free(f);
+}
+
+u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
+{
+	struct sim_ep *ep = ep_of(qp);
+	u32 i, taken = n;
+	int bh = bh_off;
+
+	sim_check(!held && !irq_off, "xmit with a lock held");
+	sim_check(bh_off, "xmit with BH on");
+	sim_check(!ep->in_xmit, "two senders of one QP");
+	sim_check(n && n <= XROCE_BATCH, "a burst of %u", n);
+	ep->in_xmit = true;
+	if (sim_chance(W->cfg.partial)) {
+		taken = sim_below(n + 1);
+		if (taken < n)
+			sim_trace("%u: device takes %u of %u", ep->idx, taken,
+				  n);
+	}
+	for (i = 0; i < taken; i++)
+		give_away(ep, f[i]);
+	if (sim_chance(W->cfg.smp) && W->depth < 3) {
+		bh_off = 0;
+		W->depth++;
+		for (i = sim_range(1, 4); i; i--)
+			sim_step();
+		W->depth--;
+		bh_off = bh;
+	}
+	ep->in_xmit = false;
+	return taken;
+}
+
+void xroce_env_cq_event(struct xroce_cq *xcq)
+{
+	struct sim_cq *cq = container_of(xcq, struct sim_cq, cq);
+
+	sim_check(!xcq->lock.held, "event raised under the CQ's lock");
+	sim_check(cq->armed != XROCE_ARM_NONE || W->checks_off,
+		  "event of a CQ that is not armed");
+	sim_check(xcq->ring->arm == XROCE_ARM_NONE || W->checks_off,
+		  "event, but the CQ is still armed");
+	cq->event_type = cq->armed;
+	cq->armed = XROCE_ARM_NONE;
+	cq->event = true;
+	cq->event_at = xcq->prod - 1;
+	sim_at(sim_now() + sim_below(3000), SIM_EV_CQ, NULL, cq, 0);
+}
+
+void xroce_env_cq_error(struct xroce_cq *xcq)
+{
+	struct sim_cq *cq = container_of(xcq, struct sim_cq, cq);
+
+	sim_check(!cq->overrun, "CQ error raised twice");
+	cq->overrun = true;
+}
+
+void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
+{
+	struct sim_ep *ep = ep_of(qp);
+
+	sim_trace("%u: event %u", ep->idx, event);
+	ep->events |= 1 << event;
+}
+
+void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
+{
+	sim_check(c < XROCE_CNT_MAX, "counter %u", c);
+	node_of(dev)->cnt[c] += n;
+}
+
+struct sim_ep *sim_find_ep(struct sim_node *n, u32 qpn)
+{
+	struct sim_ep *ep = n->qp[qpn % SIM_TAB];
+
+	return ep && ep->qp.hot.qpn == qpn ? ep : NULL;
+}
+
+struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn)
+{
+	struct sim_ep *ep = sim_find_ep(node_of(dev), qpn);
+
+	sim_check(bh_off, "QP look-up with BH on");
+	return ep ? &ep->qp : NULL;
+}
+
+struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key)
+{
+	struct sim_region *r = node_of(dev)->mr[(key >> 8) % SIM_TAB];
+
+	sim_check(bh_off, "MR look-up with BH on");
+	return r && r->mr.key >> 8 == key >> 8 ? &r->mr : NULL;
+}
+
+/* The CRC that the core is given: eight tables. wire.c has one of its own. */
+static u32 crc_tab[8][256];
+
+static void crc_init(void)
+{
+	u32 i, j, c;
+
+	for (i = 0; i < 256; i++) {
+		for (c = i, j = 0; j < 8; j++)
+			c = c & 1 ? c >> 1 ^ 0xedb88320u : c >> 1;
+		crc_tab[0][i] = c;
+	}
+	for (i = 0; i < 256; i++)
+		for (j = 1; j < 8; j++)
+			crc_tab[j][i] = crc_tab[0][crc_tab[j - 1][i] & 0xff] ^
+					crc_tab[j - 1][i] >> 8;
+}
+
+u32 xroce_env_crc(u32 crc, const void *p, u32 len)
+{
+	const u8 *b = p;
+	u32 lo, hi;
+
+	if (!crc_tab[0][1])
+		crc_init();
+	for (; len >= 8; len -= 8, b += 8) {
+		memcpy(&lo, b, 4);
+		memcpy(&hi, b + 4, 4);
+		lo ^= crc;
+		crc = crc_tab[7][lo & 0xff] ^ crc_tab[6][lo >> 8 & 0xff] ^
+		      crc_tab[5][lo >> 16 & 0xff] ^ crc_tab[4][lo >> 24] ^
+		      crc_tab[3][hi & 0xff] ^ crc_tab[2][hi >> 8 & 0xff] ^
+		      crc_tab[1][hi >> 16 & 0xff] ^ crc_tab[0][hi >> 24];
+	}
+	while (len--)
+		crc = crc_tab[0][(crc ^ *b++) & 0xff] ^ crc >> 8;
+	return crc;
+}
+
+/* A packet as the core gets it: headers linear, the rest somewhere else. */
+struct sim_rx {
+	struct xroce_rx rx;
+	const u8 *head;
+	const u8 *tail;
+	u32 nhead;
+};
+
+static void rx_range(struct xroce_rx *rx, u32 off, u32 len)
+{
+	sim_check(off <= rx->len && len <= rx->len - off,
+		  "bytes %u + %u read of a packet of %u", off, len, rx->len);
+}
+
+u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
+{
+	struct sim_rx *s = container_of(rx, struct sim_rx, rx);
+	u32 n;
+
+	rx_range(rx, off, len);
+	if (off < s->nhead) {
+		n = min(len, s->nhead - off);
+		crc = xroce_env_crc(crc, s->head + off, n);
+		off += n;
+		len -= n;
+	}
+	if (len)
+		crc = xroce_env_crc(crc, s->tail + off - s->nhead, len);
+	return crc;
+}
+
+void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
+{
+	struct sim_rx *s = container_of(rx, struct sim_rx, rx);
+	u32 n;
+
+	rx_range(rx, off, len);
+	if (off < s->nhead) {
+		n = min(len, s->nhead - off);
+		memcpy(dst, s->head + off, n);
+		off += n;
+		dst = (u8 *)dst + n;
+		len -= n;
+	}
+	if (len)
+		memcpy(dst, s->tail + off - s->nhead, len);
+}
+
+/**
+ * sim_raw_rx() - hand a packet to a node's core as the module would
+ * @buf: from the IP header on; whatever is there
+ *
+ * What the stack or the XDP program drops before is dropped here: not UDP to our
+ * port, options, fragments, lengths that contradict each other.
+ */
+void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce)
+{
+	u32 ip, udp_len, l3, linear;
+	struct sim_rx s = {};
+	u8 *mem, *tail = NULL;
+
+	if (len < 20)
+		return;
+	if (buf[0] == 0x45) {
+		ip = 20;
+		l3 = buf[2] << 8 | buf[3];
+		if (buf[9] != 17 || (buf[6] & 0x3f) || buf[7])
+			return;
+	} else if (buf[0] >> 4 == 6 && len >= 40) {
+		ip = 40;
+		l3 = 40 + (buf[4] << 8 | buf[5]);
+		if (buf[6] != 17)
+			return;
+	} else {
+		return;
+	}
+	if (l3 > len || l3 < ip + 8 || buf[ip + 2] << 8 != (4791 & 0xff00) ||
+	    buf[ip + 3] != (4791 & 0xff))
+		return;
+	udp_len = buf[ip + 4] << 8 | buf[ip + 5];
+	if (udp_len < 8 || udp_len > l3 - ip)
+		return;
+	s.rx.dev = &n->dev;
+	s.rx.len = udp_len - 8;
+	s.rx.ce = ce;
+	s.nhead = min_t(u32, s.rx.len, XROCE_MAX_HDR);
+	linear = ip + 8 + s.nhead;
+	/* Exactly sized, so that a look past the end is seen. */
+	mem = malloc(linear);
+	memcpy(mem, buf, linear);
+	if (s.rx.len > s.nhead) {
+		tail = malloc(s.rx.len - s.nhead);
+		memcpy(tail, buf + linear, s.rx.len - s.nhead);
+	}
+	s.rx.l3 = mem;
+	s.head = mem + ip + 8;
+	s.tail = tail;
+	sim_core_enter();
+	xroce_rx(&s.rx);
+	sim_core_leave();
+	free(mem);
+	free(tail);
+}
+
+void sim_env_free_pkt(struct sim_pkt *pkt)
+{
+	free(pkt->buf);
+	free(pkt);
+}
+
+void sim_deliver(struct sim_pkt *pkt)
+{
+	char s[160];
+
+	if (sim_verbose) {
+		wire_describe(pkt->buf, pkt->len, s, sizeof(s));
+		sim_trace("node %u <- %s%s", pkt->to->idx, s,
+			  pkt->corrupted ? " (corrupted)" : "");
+	}
+	W->pkts++;
+	if (wire_valid(pkt))
+		wire_rx(pkt->ep, pkt->buf, pkt->len);
+	sim_raw_rx(pkt->to, pkt->buf, pkt->len, pkt->ce);
+	sim_env_free_pkt(pkt);
+}
+
+/**
+ * sim_step() - let the next event happen
+ *
+ * Return: false when there is none.
+ */
+bool sim_step(void)
+{
+	struct sim_event ev;
+	struct sim_ep *ep;
+	struct sim_cq *cq;
+
+	if (!sim_pop(&ev))
+		return false;
+	sim_set_now(ev.when);
+	switch (ev.kind) {
+	case SIM_EV_PKT:
+		sim_deliver(ev.arg);
+		break;
+	case SIM_EV_TIMER:
+		ep = ev.arg;
+		if (ev.gen != ep->timer_gen)
+			break;
+		ep->timer_at = 0;
+		wire_timer(ep);
+		sim_core_enter();
+		xroce_qp_timer(&ep->qp);
+		sim_core_leave();
+		break;
+	case SIM_EV_DEFER:
+		ep = ev.arg;
+		ep->defer_pending = false;
+		sim_core_enter();
+		xroce_qp_run(&ep->qp);
+		sim_core_leave();
+		break;
+	case SIM_EV_CQ:
+		cq = ev.arg;
+		if (cq->handler)
+			cq->handler(cq);
+		break;
+	case SIM_EV_FN:
+		ev.fn(ev.arg);
+		break;
+	}
+	return true;
+}
+
+void sim_run_until(u64 t)
+{
+	u64 when;
+
+	while (sim_next_time(&when) && when <= t)
+		sim_step();
+	sim_set_now(max(t, sim_now()));
+}

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Worlds, nodes, queues and connections, and the rings as the user's side
+ * handles them: what the module and the provider do, in small. Single-threaded.
+ */
+#include "sim.h"
+
+struct sim_world *W;
+
+#define ALL_RIGHTS (XROCE_LOCAL_WRITE | XROCE_REMOTE_WRITE | \
+		    XROCE_REMOTE_READ | XROCE_REMOTE_ATOMIC)
+
+static void node_new(u32 i)
+{
+	struct sim_node *n = calloc(1, sizeof(*n));
+
+	n->idx = i;
+	n->dev.cwnd_init = W->cfg.cwnd_init;
+	n->dev.cwnd_max = W->cfg.cwnd_max;
+	n->gid4[10] = n->gid4[11] = 0xff;
+	n->gid4[12] = 192;
+	n->gid4[14] = 2;
+	n->gid4[15] = i + 1;
+	n->gid6[0] = 0x20;
+	n->gid6[1] = 0x01;
+	n->gid6[2] = 0x0d;
+	n->gid6[3] = 0xb8;
+	n->gid6[15] = i + 1;
+	W->node[i] = n;
+	n->shared = sim_region_new(n, SIM_ATOMS * 8, ALL_RIGHTS, &n->pd);
+	memset(n->shared->shadow, 0, SIM_ATOMS * 8);
+	sim_write(n->shared, 0, n->shared->shadow, SIM_ATOMS * 8);
+	for (i = 0; i < SIM_ATOMS; i++)
+		n->shared_seen[i] = calloc(1, SIM_SHARED_MAX / 8);
+}
+
+/**
+ * sim_world_new() - nodes, no connections yet
+ */
+void sim_world_new(const struct sim_cfg *cfg, u64 seed)
+{
+	u32 i;
+
+	sim_events_reset();
+	W = calloc(1, sizeof(*W));
+	W->cfg = *cfg;
+	W->seed = seed;
+	W->nnodes = cfg->nodes;
+	if (!W->cfg.cwnd_init)
+		W->cfg.cwnd_init = sim_range(4, 64);
+	if (!W->cfg.cwnd_max)
+		W->cfg.cwnd_max = sim_range(W->cfg.cwnd_init, 512);
+	for (i = 0; i < cfg->nodes; i++)
+		node_new(i);
+}
+
+static void list_free(struct sim_list *l, bool ops)
+{
+	struct sim_op *op = l->first, *next;
+
+	/* All that is listed begins with its link. */
+	for (; op; op = next) {
+		next = op->next;
+		if (ops)
+			free(op->data);
+		free(op);
+	}
+	sim_list_init(l);
+}
+
+static void msgs_free(struct sim_ep *ep)
+{
+	struct sim_msg *m;
+
+	for (m = ep->msgs.first; m; m = m->next)
+		free(m->data);
+	list_free(&ep->msgs, false);
+}
+
+static void ep_free(struct sim_ep *ep)
+{
+	xroce_qp_kill(&ep->qp);
+	sim_env_check_idle();
+	sim_core_enter();
+	xroce_qp_run(&ep->qp);
+	xroce_qp_timer(&ep->qp);
+	sim_core_leave();
+	list_free(&ep->ops, true);
+	list_free(&ep->dead, true);
+	msgs_free(ep);
+	list_free(&ep->recvs, false);
+	wire_free(ep);
+	free(ep->qp.req.ring);
+	free(ep->qp.req.wqe);
+	free(ep->qp.req.swq);
+	free(ep->qp.resp.wqe);
+	free(ep->qp.resp.rd);
+	free(ep->rq.ring);
+}
+
+/**
+ * sim_world_free() - destroy all; what was allocated must have been freed
+ */
+void sim_world_free(void)
+{
+	struct sim_region *r, *rnext;
+	struct sim_conn *c, *cnext;
+	struct sim_cq *cq, *cqnext;
+	u32 i, j;
+
+	for (c = W->conns; c; c = cnext) {
+		cnext = c->next;
+		ep_free(&c->ep[0]);
+		ep_free(&c->ep[1]);
+		free(c);
+	}
+	sim_check(!W->frames, "%u frames leaked", W->frames);
+	sim_events_reset();
+	for (r = W->regions; r; r = rnext) {
+		rnext = r->next;
+		sim_region_free(r);
+	}
+	for (i = 0; i < W->nnodes; i++) {
+		for (cq = W->node[i]->cqs; cq; cq = cqnext) {
+			cqnext = cq->next;
+			free(cq->cq.ring);
+			free(cq);
+		}
+		for (j = 0; j < SIM_ATOMS; j++)
+			free(W->node[i]->shared_seen[j]);
+		free(W->node[i]);
+	}
+	free(W);
+	W = NULL;
+}
+
+static struct xroce_ring *ring_new(u32 depth, u32 stride)
+{
+	return calloc(1, sizeof(struct xroce_ring) + depth * stride);
+}
+
+struct sim_cq *sim_cq_new(struct sim_node *n, u32 depth)
+{
+	struct sim_cq *cq = calloc(1, sizeof(*cq));
+
+	cq->node = n;
+	cq->depth = depth;
+	xroce_cq_init(&cq->cq, &n->dev, ring_new(depth,
+						 sizeof(struct xroce_cqe)),
+		      depth);
+	cq->next = n->cqs;
+	n->cqs = cq;
+	return cq;
+}
+
+/* A user's choice of queue sizes; the module rounds up to powers of two. */
+static void ep_sizes(struct sim_ep *ep)
+{
+	ep->sq_depth = 1 << sim_range(2, 6);
+	ep->rq_depth = 1 << sim_range(2, 6);
+	ep->max_sge = sim_chance(1000) ? XROCE_MAX_SGE : sim_range(1, 6);
+	ep->max_inline = sim_chance(500) ? XROCE_MAX_INLINE : sim_below(257);
+	ep->sig_all = sim_chance(2500);
+}
+
+/**
+ * sim_ep_rings() - the QP's rings and copies, by the sizes set in @ep
+ */
+void sim_ep_rings(struct sim_ep *ep)
+{
+	struct xroce_req *req = &ep->qp.req;
+
+	ep->stride = ALIGN(sizeof(struct xroce_send_wqe) +
+			   max(ep->max_sge * (u32)sizeof(struct xroce_sge),
+			       ep->max_inline), (u32)XROCE_SLOT_ALIGN);
+	ep->rstride = ALIGN(sizeof(struct xroce_recv_wqe) + ep->max_sge *
+			    (u32)sizeof(struct xroce_sge),
+			    (u32)XROCE_SLOT_ALIGN);
+	req->ring = ring_new(ep->sq_depth, ep->stride);
+	req->depth = ep->sq_depth;
+	req->stride = ep->stride;
+	req->max_sge = ep->max_sge;
+	req->max_inline = ep->max_inline;
+	req->sig_all = ep->sig_all;
+	req->wqe = calloc(ep->sq_depth, ep->stride);
+	req->swq = calloc(ep->sq_depth, sizeof(*req->swq));
+	ep->qp.resp.wqe = calloc(1, sizeof(struct xroce_rwqe));
+	xroce_rq_init(&ep->rq, ring_new(ep->rq_depth, ep->rstride),
+		      ep->rq_depth, ep->rstride, ep->max_sge);
+	ep->qp.rq = &ep->rq;
+}
+
+static u32 new_qpn(struct sim_node *n)
+{
+	u32 i;
+
+	for (i = 2; n->qp[i]; i++)
+		sim_check(i < SIM_TAB - 1, "too many QPs");
+	return (u32)(sim_rnd() & 0xffff) << 8 | i;
+}
+
+static struct sim_cq *pick_cq(struct sim_node *n, u32 need)
+{
+	struct sim_cq *cq;
+	u32 depth;
+
+	for (cq = n->cqs; cq; cq = cq->next) {
+		if (cq->room >= need && sim_chance(6000)) {
+			cq->room -= need;
+			return cq;
+		}
+	}
+	for (depth = 4; depth < need; depth *= 2)
+		;
+	if (sim_chance(5000))
+		depth *= 4;
+	cq = sim_cq_new(n, depth);
+	cq->room = depth - need;
+	return cq;
+}
+
+static void ep_new(struct sim_ep *ep, struct sim_conn *c, struct sim_node *n,
+		   struct sim_ep *peer)
+{
+	u32 len = W->cfg.max_len;
+
+	ep->conn = c;
+	ep->node = n;
+	ep->peer = peer;
+	sim_list_init(&ep->ops);
+	sim_list_init(&ep->dead);
+	sim_list_init(&ep->msgs);
+	sim_list_init(&ep->recvs);
+	ep_sizes(ep);
+	sim_ep_rings(ep);
+	ep->scq = pick_cq(n, 2 * ep->sq_depth);
+	ep->rcq = pick_cq(n, ep->rq_depth);
+	ep->qp.dev = &n->dev;
+	ep->qp.pd = &n->pd;
+	ep->qp.scq = &ep->scq->cq;
+	ep->qp.rcq = &ep->rcq->cq;
+	ep->qp.hot.qpn = new_qpn(n);
+	ep->qp.hot.transport = XROCE_RC;
+	n->qp[ep->qp.hot.qpn % SIM_TAB] = ep;
+	xroce_qp_init(&ep->qp);
+	/* Room for the longest message and some more. */
+	ep->loc = sim_region_new(n, 3 * len + 16384, XROCE_LOCAL_WRITE,
+				 &n->pd);
+	ep->msg_max = min(len, sim_range(1, (1 << 18) / ep->rq_depth));
+	ep->rcv = sim_region_new(n, ep->rq_depth * (ep->msg_max + 512) + 8192,
+				 XROCE_LOCAL_WRITE, &n->pd);
+	ep->rem = sim_region_new(n, 3 * len + 16384, ALL_RIGHTS, &n->pd);
+	ep->rem->base = ALIGN(SIM_ATOMS * 8, 64);
+	sim_read(ep->rem, 0, ep->atom, sizeof(ep->atom));
+	sim_trace("%u: node %u, keys: local %08x receive %08x remote %08x",
+		  ep->idx, n->idx, ep->loc->mr.key, ep->rcv->mr.key,
+		  ep->rem->mr.key);
+}
+
+/**
+ * sim_conn_new() - two QPs, in RESET, and memory for them
+ */
+struct sim_conn *sim_conn_new(struct sim_node *a, struct sim_node *b)
+{
+	struct sim_conn *c = calloc(1, sizeof(*c));
+
+	c->idx = W->nconns++;
+	c->v6 = sim_chance(5000);
+	c->mtu_shift = sim_range(8, 12);
+	c->ep[0].idx = 2 * c->idx;
+	c->ep[1].idx = 2 * c->idx + 1;
+	ep_new(&c->ep[0], c, a, &c->ep[1]);
+	ep_new(&c->ep[1], c, b, &c->ep[0]);
+	c->next = W->conns;
+	W->conns = c;
+	return c;
+}
+
+void sim_ep_modify(struct sim_ep *ep, struct xroce_attr *attr, u32 mask)
+{
+	xroce_qp_modify(&ep->qp, attr, mask);
+	sim_env_check_idle();
+}
+
+void sim_ep_state(struct sim_ep *ep, u8 state)
+{
+	struct xroce_attr attr = { .state = state };
+
+	sim_trace("%u: to state %u", ep->idx, state);
+	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE);
+}
+
+/**
+ * sim_ep_reset() - to RESET; work requests that are there vanish
+ */
+void sim_ep_reset(struct sim_ep *ep)
+{
+	sim_ep_state(ep, XROCE_QPS_RESET);
+	ep->sq_prod = 0;
+	ep->rq_prod = 0;
+	ep->state = SIM_EP_DOWN;
+	ep->expect_err = false;
+	ep->flushing = false;
+	ep->recv_err = 0;
+	ep->first_err = 0;
+	ep->events = 0;
+	sim_check(!ep->qp.req.ring->prod && !ep->qp.req.ring->cons &&
+		  !ep->rq.ring->prod && !ep->rq.ring->cons,
+		  "QP %u: rings not empty after RESET", ep->idx);
+}
+
+/* What a user chooses; what scenarios fix stays. */
+static void ep_attrs(struct sim_ep *ep)
+{
+	const struct sim_cfg *cfg = &W->cfg;
+
+	ep->mtu = 1u << ep->conn->mtu_shift;
+	ep->timeout = cfg->timeout ? cfg->timeout : sim_range(9, 12);
+	ep->retry_cnt = cfg->plain ? 7 : sim_range(cfg->loss ? 4 : 1, 7);
+	ep->rnr_retry = cfg->plain || sim_chance(6000) ? 7 : sim_range(2, 6);
+	ep->min_rnr = sim_range(1, 16);
+	ep->max_rd = sim_range(1, 16);
+}
+
+static void ep_init_rtr(struct sim_ep *ep, u32 sq_psn, u32 rq_psn)
+{
+	struct sim_node *a = ep->node, *b = ep->peer->node;
+	bool v6 = ep->conn->v6;
+	struct xroce_attr attr = {
+		.state = XROCE_QPS_INIT,
+		.pkey = XROCE_PKEY_DEFAULT,
+		.access = ALL_RIGHTS,
+	};
+
+	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE | XROCE_ATTR_PKEY |
+		      XROCE_ATTR_ACCESS);
+	attr.state = XROCE_QPS_RTR;
+	attr.path_mtu = ep->mtu;
+	attr.dest_qpn = ep->peer->qp.hot.qpn;
+	attr.rq_psn = rq_psn;
+	attr.min_rnr_timer = ep->min_rnr;
+	attr.max_dest_rd_atomic = ep->peer->max_rd;
+	attr.rd = calloc(attr.max_dest_rd_atomic, sizeof(*attr.rd));
+	xroce_av_set(&attr.av, v6 ? a->gid6 : a->gid4, v6 ? b->gid6 : b->gid4,
+		     sim_below(256), sim_range(1, 255), sim_below(1 << 20),
+		     0xc000 | sim_below(0x4000));
+	wire_reset(ep, sq_psn);
+	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE | XROCE_ATTR_AV |
+		      XROCE_ATTR_PATH_MTU | XROCE_ATTR_DEST_QPN |
+		      XROCE_ATTR_RQ_PSN | XROCE_ATTR_MAX_DEST_RD_ATOMIC |
+		      XROCE_ATTR_MIN_RNR_TIMER);
+	free(attr.rd);
+}
+
+static void ep_rts(void *arg)
+{
+	struct sim_ep *ep = arg;
+	struct xroce_attr attr = {
+		.state = XROCE_QPS_RTS,
+		.timeout = ep->timeout,
+		.retry_cnt = ep->retry_cnt,
+		.rnr_retry = ep->rnr_retry,
+		.max_rd_atomic = ep->max_rd,
+		.sq_psn = ep->wire.una,
+	};
+
+	if (ep->qp.hot.state != XROCE_QPS_RTR)
+		return;
+	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE | XROCE_ATTR_TIMEOUT |
+		      XROCE_ATTR_RETRY_CNT | XROCE_ATTR_RNR_RETRY |
+		      XROCE_ATTR_MAX_RD_ATOMIC | XROCE_ATTR_SQ_PSN);
+}
+
+/*
+ * Often near the wrap; but while packets of the last connection are still under
+ * way, far from it, since nothing but its PSN tells the one from the other.
+ */
+static u32 new_psn(const struct sim_ep *ep, bool drained)
+{
+	u32 psn = sim_rnd();
+
+	if (!drained)
+		psn = ep->wire.max + sim_range(1 << 20, (1 << 23) - (1 << 20));
+	else if (sim_chance(3000))
+		psn = 0u - sim_below(200);
+	return psn & XROCE_PSN_MASK;
+}
+
+/**
+ * sim_connect() - both ends from RESET to RTS
+ * @drained: nothing of an earlier connection is in the network any more
+ *
+ * One of them may be a little later and hear requests in RTR.
+ */
+void sim_connect(struct sim_conn *c, bool drained)
+{
+	u32 psn0 = new_psn(&c->ep[0], drained);
+	u32 psn1 = new_psn(&c->ep[1], drained), i;
+
+	for (i = 0; i < 2; i++)
+		ep_attrs(&c->ep[i]);
+	ep_init_rtr(&c->ep[0], psn0, psn1);
+	ep_init_rtr(&c->ep[1], psn1, psn0);
+	for (i = 0; i < 2; i++)
+		c->ep[i].state = SIM_EP_UP;
+	ep_rts(&c->ep[0]);
+	if (W->cfg.plain || sim_chance(5000))
+		ep_rts(&c->ep[1]);
+	else
+		sim_at(sim_now() + sim_rnd() % (200 * SIM_US), SIM_EV_FN,
+		       ep_rts, &c->ep[1], 0);
+	sim_trace("%u-%u: connected, mtu %u, IPv%u, psn %06x %06x, QPs %06x"
+		  " %06x, retry %u %u, rnr %u %u, rd %u %u", c->ep[0].idx,
+		  c->ep[1].idx, c->ep[0].mtu, c->v6 ? 6 : 4, psn0, psn1,
+		  c->ep[0].qp.hot.qpn, c->ep[1].qp.hot.qpn,
+		  c->ep[0].retry_cnt, c->ep[1].retry_cnt, c->ep[0].rnr_retry,
+		  c->ep[1].rnr_retry, c->ep[0].max_rd, c->ep[1].max_rd);
+}
+
+void sim_doorbell(struct sim_ep *ep)
+{
+	sim_core_enter();
+	xroce_qp_run(&ep->qp);
+	sim_core_leave();
+}
+
+bool sim_sq_full(const struct sim_ep *ep)
+{
+	return ep->sq_prod - smp_load_acquire(&ep->qp.req.ring->cons) >=
+	       ep->sq_depth || ep->ops.n >= 2 * ep->sq_depth;
+}
+
+/* The slot to fill; what was there before is not blank. */
+struct xroce_send_wqe *sim_sq_slot(struct sim_ep *ep)
+{
+	u8 *p = ep->qp.req.ring->slot +
+		(ep->sq_prod & (ep->sq_depth - 1)) * ep->stride;
+
+	memset(p, 0, sizeof(struct xroce_send_wqe));
+	return (void *)p;
+}
+
+/**
+ * sim_sq_push() - the slot is filled; @more: show it with the next one
+ */
+void sim_sq_push(struct sim_ep *ep, bool more)
+{
+	struct xroce_ring *ring = ep->qp.req.ring;
+
+	if (more)
+		return;
+	smp_store_release(&ring->prod, ep->sq_prod);
+	smp_mb();
+	if (READ_ONCE(ring->wake) || sim_chance(100))
+		sim_doorbell(ep);
+}
+
+bool sim_rq_full(const struct sim_ep *ep)
+{
+	return ep->rq_prod - smp_load_acquire(&ep->rq.ring->cons) >=
+	       ep->rq_depth || ep->recvs.n >= ep->rq_depth;
+}
+
+struct xroce_recv_wqe *sim_rq_slot(struct sim_ep *ep)
+{
+	return (void *)(ep->rq.ring->slot +
+			(ep->rq_prod & (ep->rq_depth - 1)) * ep->rstride);
+}
+
+void sim_rq_push(struct sim_ep *ep)
+{
+	struct xroce_ring *ring = ep->rq.ring;
+
+	smp_store_release(&ring->prod, ++ep->rq_prod);
+	smp_mb();
+	if (READ_ONCE(ring->wake))
+		sim_doorbell(ep);
+}
+
+/**
+ * sim_cq_arm() - ask for an event, as the provider does
+ */
+void sim_cq_arm(struct sim_cq *cq, u8 arm)
+{
+	struct xroce_ring *ring = cq->cq.ring;
+
+	if (cq->armed >= arm)
+		return;
+	WRITE_ONCE(ring->arm, arm);
+	smp_mb();
+	cq->armed = arm;
+	cq->arm_at = READ_ONCE(ring->prod);
+}

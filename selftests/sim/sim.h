@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The simulator: nodes that run the transport core in virtual time on a faulty
+ * network, and a model that knows what every byte and completion must be. One
+ * thread, one world at a time, everything drawn from one seed.
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include <stdarg.h>
+
+#include "core.h"
+
+#define SIM_US			1000ull
+#define SIM_MS			1000000ull
+#define SIM_SEC			1000000000ull
+#define SIM_MAX_NODES		8
+#define SIM_TAB			256	/* QPs and MRs a node can have */
+#define SIM_ATOMS		16	/* words for atomics in a region */
+#define SIM_SHARED_MAX		(1 << 17) /* values that a shared word takes */
+
+struct sim_node;
+struct sim_conn;
+struct sim_ep;
+struct sim_cq;
+
+/* util.c: randomness, time, events, failure. */
+
+u64 sim_rnd(void);
+u32 sim_below(u32 n);
+u32 sim_range(u32 lo, u32 hi);
+bool sim_chance(u32 per_10000);
+void sim_srand(u64 seed);
+/* Another stream, for contents: filling a buffer must be cheap. */
+u64 sim_mix(u64 x);
+void sim_fill(void *p, u32 len, u64 seed);
+
+enum sim_ev_kind {
+	SIM_EV_PKT,		/* a packet arrives */
+	SIM_EV_TIMER,		/* a QP's timer */
+	SIM_EV_DEFER,		/* a deferred run */
+	SIM_EV_CQ,		/* a completion handler */
+	SIM_EV_FN,		/* the scenario's own */
+};
+
+struct sim_event {
+	u64 when;
+	u64 seq;
+	void (*fn)(void *arg);
+	void *arg;
+	u64 gen;
+	u8 kind;
+};
+
+u64 sim_now(void);
+void sim_set_now(u64 t);
+void sim_at(u64 when, enum sim_ev_kind kind, void (*fn)(void *), void *arg,
+	    u64 gen);
+bool sim_pop(struct sim_event *ev);
+bool sim_next_time(u64 *when);
+void sim_events_reset(void);
+
+void sim_fail(const char *fmt, ...) __attribute__((__noreturn__,
+						   __format__(printf, 1, 2)));
+void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
+
+#define sim_check(c, ...) do { \
+	if (unlikely(!(c))) \
+		sim_fail(__VA_ARGS__); \
+} while (0)
+
+/**
+ * struct sim_cfg - what a world is like; chances are in 1/10000
+ * @partial: that the device takes only part of a burst
+ * @nomem: that there is no memory for a frame
+ * @smp: that another CPU comes in between while a burst is being sent
+ * @rnr_late: that receives are posted late
+ * @reorder: that a packet is delayed and overtaken
+ * @rate: bytes a second of a node's link, 0 is without limit
+ * @queue: bytes that the receiving node's link queues, with @rate
+ */
+struct sim_cfg {
+	u32 nodes;
+	u32 conns;
+	u32 ops;		/* to be posted in all */
+	u32 loss;
+	u32 dup;
+	u32 reorder;
+	u32 corrupt;
+	u32 partial;
+	u32 nomem;
+	u32 smp;
+	u32 rnr_late;
+	u32 upset;		/* that the user breaks a connection */
+	u64 delay;
+	u64 jitter;
+	u64 rate;
+	u32 queue;
+	u32 max_len;
+	u32 cwnd_init;
+	u32 cwnd_max;
+	u8 timeout;		/* 0: random */
+	bool plain;		/* patient settings, nothing late */
+};
+
+/**
+ * struct sim_region - registered memory, and what it must contain
+ * @shadow: the expected contents of [0, len)
+ * @head, @tail: bytes ever given back and taken of the ring of [base, len)
+ */
+struct sim_region {
+	struct sim_node *node;
+	struct xroce_mr mr;
+	u8 *shadow;
+	u32 nblk;
+	u64 len;
+	u64 base;
+	u64 head;
+	u64 tail;
+	u64 seed;
+	struct sim_region *next;
+};
+
+/* A piece of a region taken for one operation: guard, data, guard. */
+struct sim_piece {
+	struct sim_region *r;
+	u64 start;		/* ring positions, guards included */
+	u64 end;
+	u64 off;		/* in the region */
+	u32 len;
+};
+
+struct sim_cq {
+	struct xroce_cq cq;
+	struct sim_node *node;
+	u32 depth;
+	u32 cons;
+	u32 room;		/* completions that no QP may bring yet */
+	u32 arm_at;		/* prod when it was armed */
+	u8 armed;		/* enum xroce_arm, as the user left it */
+	u8 event_type;		/* what it had been armed for */
+	bool event;		/* raised, by the completion with this index */
+	u32 event_at;
+	void (*handler)(struct sim_cq *cq);
+	bool overrun;
+	struct sim_cq *next;
+};
+
+
+/**
+ * struct sim_op - a posted send work request that has not completed
+ * @local, @nloc: pieces of local memory, in order
+ * @remote: the peer's
+ * @data: what a SEND or inline WRITE carries
+ * @atom: index of the word of an atomic
+ * @own_local, @own_remote: its pieces end with it
+ */
+struct sim_op {
+	struct sim_op *next;
+	u64 wr_id;
+	u8 wr;
+	u8 status;		/* to be expected */
+	bool signaled;
+	bool solicited;
+	bool is_inline;
+	bool own_local;
+	bool own_remote;
+	bool use_data;
+	bool partial;
+	bool bad_opcode;
+	u32 nloc;
+	u32 len;
+	__be32 imm;
+	u32 atom;
+	bool shared_atom;
+	u64 orig;		/* atomic: expected original value */
+	u64 result;		/* and the value after it */
+	u64 swap_add;
+	u64 compare;
+	struct sim_piece local[XROCE_MAX_SGE];
+	struct sim_piece remote;
+	u8 *data;
+	struct sim_msg *msg;
+};
+
+/* A message that consumes a receive at the peer, in the order of posting. */
+struct sim_msg {
+	struct sim_msg *next;
+	struct sim_op *op;	/* NULL once completed */
+	u8 wr;
+	bool solicited;
+	bool done;		/* the receiver has polled its completion */
+	u32 len;
+	__be32 imm;
+	struct sim_region *inv;	/* to be invalid once it is received */
+	u8 status;		/* of the receive, to be expected */
+	u8 *data;
+};
+
+/* A posted receive. */
+struct sim_recv {
+	struct sim_recv *next;
+	u64 wr_id;
+	u32 nsge;
+	u32 len;
+	struct sim_piece sge[XROCE_MAX_SGE];
+};
+
+struct sim_list {
+	void *first;
+	void **last;
+	u32 n;
+};
+
+/**
+ * struct wire_rec - what the wire has shown of one request packet
+ * @starts: READ: bit n: it was delivered asking from the nth response on
+ * @answered: responses sent, in their first turn
+ * @follow: READ: the response that may follow as MIDDLE or LAST
+ * @msn: MSN of the responder once it is executed
+ */
+struct wire_rec {
+	u32 psn;
+	u32 npsn;
+	u8 op;
+	bool rd;
+	bool atomic;
+	u32 hash;
+	u32 rkey;
+	u32 len;
+	u64 va;
+	u64 starts;
+	u32 answered;
+	u32 follow;
+	u32 msn;
+};
+
+struct wire_fifo {
+	struct wire_rec *rec;
+	u32 head;
+	u32 tail;
+	u32 size;
+};
+
+/**
+ * struct wire - one direction of a connection as an observer sees it
+ *
+ * Requests go from the end that holds it, answers come back to it.
+ * @una, @max: sent and not acknowledged, by what was delivered
+ * @next: the PSN to follow, unless the sender goes back
+ * @in_msg, @left: inside a SEND or WRITE message, bytes of the WRITE to come
+ * @since: when the observer's ACK timer began, 0 when nothing is outstanding
+ * @expiries: how often it ran out without progress
+ * @rnrs: RNR NAKs without progress
+ * @rnr_until: nothing may be sent before; @rnr_wait: nor has been since
+ * @nak: fatal syndrome that came back, 0 for none
+ * @epsn, @msn: responder: what must have been executed, by what was delivered
+ * @owed: responder: index in @got of the first request to be answered with data
+ * @gap, @rnr: a NAK is in order; @gap_nak: it was sent
+ * @recvs: receives consumed
+ * @acks: answers sent without data
+ */
+struct wire {
+	u32 una;
+	u32 next;
+	u32 max;
+	u32 in_msg;
+	u32 left;
+	struct wire_fifo sent;
+	u64 since;
+	u32 expiries;
+	u32 rnrs;
+	u64 rnr_until;
+	bool rnr_wait;
+	u8 nak;
+	u64 requests;
+	u64 retrans;
+	u32 epsn;
+	u32 msn;
+	u32 owed;
+	bool gap;
+	bool gap_nak;
+	bool rnr;
+	u8 fatal;
+	u32 recvs;
+	u64 acks;
+	struct wire_fifo got;
+};
+
+enum sim_ep_state {
+	SIM_EP_DOWN,
+	SIM_EP_UP,
+	SIM_EP_FAILED,		/* in ERR; what completes is flushed */
+};
+
+/**
+ * struct sim_ep - one end of a connection: a QP, its user and its model
+ * @expect_err: its user or its responder has moved it to ERR
+ * @first_err: status of the first failed send
+ */
+struct sim_ep {
+	struct xroce_qp qp;
+	struct xroce_rq rq;
+	struct sim_node *node;
+	struct sim_conn *conn;
+	struct sim_ep *peer;
+	struct sim_cq *scq;
+	struct sim_cq *rcq;
+	u32 idx;
+	enum sim_ep_state state;
+	bool expect_err;
+	bool flushing;		/* a receive has been flushed */
+	u8 first_err;
+	u8 recv_err;		/* status of a receive that failed, not flushed */
+	/* rings as the user sees them */
+	u32 sq_depth;
+	u32 sq_prod;
+	u32 rq_depth;
+	u32 rq_prod;
+	u32 max_sge;
+	u32 max_inline;
+	u32 stride;
+	u32 rstride;
+	bool sig_all;
+	/* attributes */
+	u8 timeout;
+	u8 retry_cnt;
+	u8 rnr_retry;
+	u8 min_rnr;
+	u32 max_rd;
+	u32 mtu;
+	u32 msg_max;		/* longest SEND that it receives */
+	/* model */
+	struct sim_list ops;
+	struct sim_list dead;	/* that failed */
+	struct sim_list msgs;	/* that I receive */
+	struct sim_list recvs;
+	struct sim_region *loc;
+	struct sim_region *rem;	/* for the peer's use */
+	struct sim_region *rcv;
+	u64 atom[SIM_ATOMS];	/* of rem, after all that was posted */
+	u64 wr_id;
+	u64 rwr_id;
+	struct wire wire;	/* my requests */
+	/* env */
+	u64 timer_at;
+	u64 timer_gen;
+	bool in_xmit;
+	bool defer_pending;
+	u32 events;		/* 1 << enum xroce_event */
+};
+
+struct sim_conn {
+	struct sim_ep ep[2];
+	u32 idx;
+	bool v6;
+	u8 mtu_shift;
+	bool doomed;		/* is to be closed */
+	bool closing;
+	bool flush;
+	bool drained;
+	struct sim_conn *next;
+};
+
+struct sim_node {
+	struct xroce_dev dev;
+	u32 idx;
+	struct sim_ep *qp[SIM_TAB];
+	struct sim_region *mr[SIM_TAB];
+	struct sim_cq *cqs;
+	struct sim_region *shared;	/* counters for all */
+	u64 shared_done[SIM_ATOMS];	/* successful adds */
+	u64 shared_maybe[SIM_ATOMS];	/* adds that may have happened */
+	u8 *shared_seen[SIM_ATOMS];
+	u64 cnt[XROCE_CNT_MAX];
+	u64 link_free;			/* egress: when the last byte is out */
+	u64 in_free;			/* ingress of a limited link */
+	u64 in_drops;
+	u64 in_pkts;
+	u64 path_last[SIM_MAX_NODES];
+	u8 pd;
+	u8 other_pd;
+	u8 gid4[16];
+	u8 gid6[16];
+};
+
+/* A packet on its way, from the IP header to the ICRC. */
+struct sim_pkt {
+	struct sim_node *to;
+	struct sim_ep *ep;		/* that it is for */
+	u32 len;
+	bool ce;
+	bool corrupted;
+	u8 *buf;
+};
+
+/* What a frame is in the environment. */
+struct sim_frame {
+	struct xroce_frame f;
+	u8 *mem[2];
+};
+
+struct sim_world {
+	struct sim_cfg cfg;
+	u64 seed;
+	u32 nnodes;
+	struct sim_node *node[SIM_MAX_NODES];
+	struct sim_conn *conns;
+	struct sim_region *regions;
+	u32 nconns;
+	u64 ops_done;
+	u64 ops_failed;
+	u64 ops_posted;
+	u64 pkts;
+	u64 reconnects;
+	u64 retry_exc;
+	u64 rnr_exc;
+	u32 frames;		/* alive */
+	u32 depth;		/* of calls into each other */
+	bool checks_off;	/* hostile traffic: only safety is checked */
+	bool net_off;		/* nothing is delivered */
+	/* A scenario's say about a packet: true drops it. */
+	bool (*drop)(struct sim_ep *from, const u8 *buf, u32 len,
+		     const struct xroce_pkt *p);
+	u64 ops_wanted;
+	u64 users_pace;
+	u64 last_done;		/* when something was last completed */
+	u64 last_count;
+};
+
+extern struct sim_world *W;
+extern bool sim_verbose;
+
+/* env.c */
+void sim_env_check_idle(void);
+bool sim_step(void);
+void sim_run_until(u64 t);
+void sim_env_free_pkt(struct sim_pkt *pkt);
+void sim_deliver(struct sim_pkt *pkt);
+void sim_core_enter(void);
+void sim_core_leave(void);
+void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce);
+
+/* net.c */
+void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len);
+void sim_net_corrupt(u8 *buf, u32 len);
+
+/* wire.c: the independent observer of frames. */
+u32 wire_crc_bitwise(u32 crc, const void *p, u32 len);
+bool wire_icrc_ok(const u8 *buf, u32 len);
+void wire_icrc_set(u8 *buf, u32 len);
+bool wire_valid(const struct sim_pkt *pkt);
+void wire_reset(struct sim_ep *ep, u32 psn);
+void wire_tx(struct sim_ep *ep, const u8 *buf, u32 len);
+void wire_rx(struct sim_ep *ep, const u8 *buf, u32 len);
+void wire_free(struct sim_ep *ep);
+void wire_timer(struct sim_ep *ep);
+bool wire_retry_exceeded(struct sim_ep *ep);
+bool wire_rnr_exceeded(struct sim_ep *ep);
+void wire_describe(const u8 *buf, u32 len, char *s, size_t n);
+
+/* mem.c: memory and its shadow. */
+struct sim_region *sim_region_new(struct sim_node *n, u64 len, u32 access,
+				  const void *pd);
+void sim_region_free(struct sim_region *r);
+u64 sim_region_addr(const struct sim_region *r, u64 off);
+bool sim_take(struct sim_region *r, u32 len, u32 align, struct sim_piece *p);
+void sim_give(struct sim_piece *p);
+void sim_write(struct sim_region *r, u64 off, const void *src, u32 len);
+void sim_read(const struct sim_region *r, u64 off, void *dst, u32 len);
+bool sim_equal(const struct sim_region *r, u64 off, const void *p, u32 len);
+void sim_expect(struct sim_region *r, u64 off, u32 len, const char *what);
+void sim_settle(struct sim_region *r, u64 off, u32 len, const u8 *now,
+		const char *what);
+void sim_scribble(struct sim_region *r, u64 off, u32 len);
+void sim_region_verify(struct sim_region *r);
+void sim_region_verify_free(struct sim_region *r);
+
+/* node.c: nodes, queues, connections, and the user's side of the rings. */
+void sim_world_new(const struct sim_cfg *cfg, u64 seed);
+void sim_world_free(void);
+struct sim_cq *sim_cq_new(struct sim_node *n, u32 depth);
+struct sim_conn *sim_conn_new(struct sim_node *a, struct sim_node *b);
+void sim_ep_rings(struct sim_ep *ep);
+void sim_connect(struct sim_conn *c, bool drained);
+void sim_ep_modify(struct sim_ep *ep, struct xroce_attr *attr, u32 mask);
+void sim_ep_state(struct sim_ep *ep, u8 state);
+void sim_ep_reset(struct sim_ep *ep);
+void sim_doorbell(struct sim_ep *ep);
+struct xroce_send_wqe *sim_sq_slot(struct sim_ep *ep);
+bool sim_sq_full(const struct sim_ep *ep);
+void sim_sq_push(struct sim_ep *ep, bool more);
+struct xroce_recv_wqe *sim_rq_slot(struct sim_ep *ep);
+bool sim_rq_full(const struct sim_ep *ep);
+void sim_rq_push(struct sim_ep *ep);
+void sim_cq_arm(struct sim_cq *cq, u8 arm);
+struct sim_ep *sim_find_ep(struct sim_node *n, u32 qpn);
+
+/* model.c: operations and what becomes of them. */
+void sim_list_init(struct sim_list *l);
+void sim_list_add(struct sim_list *l, void *item);
+void *sim_list_pop(struct sim_list *l);
+void sim_poll(struct sim_cq *cq);
+void sim_poll_all(void);
+void sim_finish_failed(struct sim_conn *c, bool flushed);
+void sim_check_shared(void);
+
+/**
+ * struct sim_opt - what to post
+ * @more: another one follows at once: do not show it to the core yet
+ * @status: how it is to end, 0 for success
+ * @recv_status: and the receive that it consumes
+ * @partial: with @status: some of it may be done before it fails
+ * @tweak: makes the work request wrong
+ * @src: local pieces of the one before: they hold what it has read
+ * @dst: remote piece of the one before: it holds what that has written
+ */
+struct sim_opt {
+	u8 wr;
+	u32 len;
+	u32 nsge;
+	bool is_inline;
+	bool fence;
+	bool signaled;
+	bool solicited;
+	bool shared;
+	bool more;
+	u8 status;
+	u8 recv_status;
+	bool partial;
+	void (*tweak)(struct sim_ep *ep, struct xroce_send_wqe *wqe);
+	struct sim_op *src;
+	struct sim_op *dst;
+};
+
+/* post.c: work requests, random and made to order. */
+struct sim_op *sim_post(struct sim_ep *ep, const struct sim_opt *opt);
+void sim_post_random(struct sim_ep *ep);
+bool sim_post_recv(struct sim_ep *ep, u32 len, u32 nsge);
+void sim_post_recvs(struct sim_ep *ep);
+u32 sim_random_len(struct sim_ep *ep, u32 max_len);
+
+/* random.c: users that do anything, for all scenarios that want traffic. */
+void sim_traffic(const struct sim_cfg *cfg, u64 seed);
+void sim_users_start(u64 ops);
+bool sim_users_done(void);
+void sim_drain(void);
+void sim_verify_quiet(void);
+void sim_close_begin(struct sim_conn *c, bool flush);
+void sim_close_end(struct sim_conn *c);
+void sim_reopen(struct sim_conn *c);
+
+/**
+ * struct sim_scenario - one line of the report
+ * @run: one world
+ * @ops: operations to be done in all worlds together, 0: @worlds says
+ */
+struct sim_scenario {
+	const char *name;
+	const char *text;
+	void (*run)(u64 seed);
+	u64 ops;
+	u32 worlds;
+};
+
+extern const struct sim_scenario sim_random_scenarios[];
+extern const struct sim_scenario sim_exact_scenarios[];
+extern const struct sim_scenario sim_error_scenarios[];
+extern const struct sim_scenario sim_other_scenarios[];
+/* Operations that the worlds of a scenario have completed. */
+extern u64 sim_total_ops;
+void sim_bench(void);
+
+#endif /* SIM_H */
