@@ -48,6 +48,30 @@ nm() { in_ns "$NSM" "$@"; }
 r1() { in_ns "$RNS1" "$@"; }
 r2() { in_ns "$RNS2" "$@"; }
 
+# bg NAMESPACE COMMAND... - in the background, where topo_end finds it; $! is it
+bg() {
+	local ns=$1
+	shift
+	if [ -n "$ns" ]; then
+		ip netns exec "$ns" "$@" &
+	else
+		"$@" &
+	fi
+	topo_pids+=($!)
+}
+
+# bg_end PID - ends what bg started, with its exit status; quiet when it has ended
+bg_end() {
+	local pid=$1 p left=()
+	shift
+	for p in "${topo_pids[@]}"; do
+		[ "$p" = "$pid" ] || left+=("$p")
+	done
+	topo_pids=("${left[@]}")
+	kill "$pid" 2>/dev/null || :
+	wait "$pid" 2>/dev/null
+}
+
 # wait_for SECONDS COMMAND... - until it succeeds
 wait_for() {
 	local end=$((SECONDS + $1))
@@ -180,6 +204,11 @@ rdma_ready() {
 		has_gid "$1" "$2" "$V4.$3" && has_gid "$1" "$2" "$V6:$3"
 }
 
+devices_ready() {
+	wait_for 20 rdma_ready "$RNS1" "$RDMA1" 1 &&
+		wait_for 20 rdma_ready "$RNS2" "$RDMA2" 2
+}
+
 # A device at each host; checks that XDP is what was asked for
 rdma_up() {
 	local mode
@@ -193,8 +222,7 @@ rdma_up() {
 			return 1 ;;
 		esac
 	done
-	wait_for 20 rdma_ready "$RNS1" "$RDMA1" 1 &&
-		wait_for 20 rdma_ready "$RNS2" "$RDMA2" 2 && return
+	devices_ready && return
 	echo "no active port with both GIDs:"
 	r1 ibv_devinfo -v -d "$RDMA1"
 	r2 ibv_devinfo -v -d "$RDMA2"
@@ -203,23 +231,28 @@ rdma_up() {
 
 # A device of any type goes by `rdma link del`
 rdma_down() {
-	r1 rdma link del "$RDMA1" 2>/dev/null
-	r2 rdma link del "$RDMA2" 2>/dev/null
+	r1 rdma link del "$RDMA1" 2>/dev/null || :
+	r2 rdma link del "$RDMA2" 2>/dev/null || :
+}
+
+# What topo_begin and those after it made; another topology may follow
+topo_clear() {
+	local ns pid
+	for pid in "${topo_pids[@]}"; do
+		bg_end "$pid" || :
+	done
+	rdma_down
+	ip link del xr-eth0 2>/dev/null || :
+	for ns in "$NS1" "$NS2" "$NSM"; do
+		[ -z "$ns" ] || ip netns del "$ns" 2>/dev/null || :
+	done
 }
 
 topo_end() {
-	local status=$? ns pid
+	local status=$?
 	set +e
 	trap '' INT TERM
-	for pid in "${topo_pids[@]}"; do
-		kill "$pid" 2>/dev/null
-		wait "$pid" 2>/dev/null
-	done
-	rdma_down
-	ip link del xr-eth0 2>/dev/null
-	for ns in "$NS1" "$NS2" "$NSM"; do
-		[ -z "$ns" ] || ip netns del "$ns" 2>/dev/null
-	done
+	topo_clear
 	rm -rf "$TOPO_TMP"
 	trap - EXIT
 	exit "$status"
@@ -231,11 +264,11 @@ gid_index() {
 		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*(::ffff:)?${3//./\\.}, RoCE v2.*/\\1/p"
 }
 
-# verbs_pair ADDRESS1 ADDRESS2 PROGRAM ARGUMENTS... - its server at h2, its client
-# at h1, as libibverbs' examples and perftest have it; both must succeed. What
-# the client says is printed, and the server's words if it fails.
+# verbs_pair GID1 GID2 PROGRAM ARGUMENTS... - its server at h2, its client at h1,
+# as libibverbs' examples and perftest have it; both must succeed. What the
+# client says is printed, and the server's words if it fails.
 verbs_pair() {
-	local addr=$2 index1 index2 flag=-x server status=0
+	local index1 index2 flag=-x server status=0
 	index1=$(gid_index "$RNS1" "$RDMA1" "$1")
 	index2=$(gid_index "$RNS2" "$RDMA2" "$2")
 	shift 2
@@ -243,23 +276,18 @@ verbs_pair() {
 	ibv_*)	flag=-g ;;
 	*)	set -- "$@" -F ;;
 	esac
-	case $1$addr in
-	ib_*:*)	set -- "$@" --ipv6 ;;
-	esac
-	r2 timeout "${PAIR_TIMEOUT:-120}" "$@" -d "$RDMA2" "$flag" "$index2" \
-		>"$TOPO_TMP/server" 2>&1 &
+	bg "$RNS2" timeout "${PAIR_TIMEOUT:-120}" "$@" -d "$RDMA2" \
+		"$flag" "$index2" >"$TOPO_TMP/server" 2>&1
 	server=$!
-	topo_pids+=("$server")
-	# both kinds of program listen on 18515 once they are ready
+	# both kinds of program listen there once they are ready
 	wait_for 30 eval "n2 ss -Hltn 'sport = :18515' | grep -q ." &&
 		r1 timeout "${PAIR_TIMEOUT:-120}" "$@" -d "$RDMA1" "$flag" "$index1" \
-			"$addr" || status=$?
-	[ "$status" = 0 ] || kill "$server" 2>/dev/null
-	if ! wait "$server" || [ "$status" != 0 ]; then
-		echo "client: exit status $status; the server said:"
-		cat "$TOPO_TMP/server"
-		return 1
-	fi
+			"$V4.2" && wait "$server" || status=$?
+	bg_end "$server" || :
+	[ "$status" != 0 ] || return 0
+	echo "exit status $status; the server said:"
+	cat "$TOPO_TMP/server"
+	return 1
 }
 
 # netem PORT ARGUMENTS... - on the way to the host at p1 or p2
@@ -285,9 +313,8 @@ rc() {
 	fi
 	sock=$TOPO_TMP/sock
 	case " $* " in *' -6 '*) six=(-6) ;; esac
-	in_ns "$nss" "$LIBDIR/../rc/xroce_rc" -s "$sock" -d "$devs" "${six[@]}" &
+	bg "$nss" "$LIBDIR/../rc/xroce_rc" -s "$sock" -d "$devs" "${six[@]}"
 	server=$!
-	topo_pids+=("$server")
 	while IFS= read -r line; do
 		case $line in
 		'ok '*)		ok "$label: ${line#ok }" ;;
@@ -301,7 +328,6 @@ rc() {
 		esac
 	done < <(in_ns "$nsc" timeout "${RC_TIMEOUT:-900}" "$LIBDIR/../rc/xroce_rc" \
 			-c "$sock" -d "$devc" "$@" 2>&1; echo "exit $?")
-	kill "$server" 2>/dev/null
-	wait "$server" 2>/dev/null
+	bg_end "$server" || :
 	return 0
 }

@@ -135,15 +135,14 @@ check "is a GID, too" in_time gid fdc9::1
 check "gone by ip" n1 ip addr del fdc9::1/64 dev eth0
 check "is no GID any more" in_time no_gid fdc9::1
 
-n2 socat UDP4-RECV:4791 OPEN:/dev/null &
-topo_pids+=($!)
+bg "$NS2" socat -u UDP4-RECV:4791 STDOUT
+taken=$!
 wait_for 20 eval 'n2 ss -Hulna "sport = :4791" | grep -q .'
 check "port 4791 taken is named" refuses 4791 \
 	n2 rdmatool link add xr2 netdev eth0 xdp off
 check "in the log for rdma" refuses_logged 4791 \
 	n2 rdma link add xr2 type xroce netdev eth0
-kill "${topo_pids[-1]}"
-wait "${topo_pids[-1]}" 2>/dev/null
+bg_end "$taken"
 check "port free again, link made" n2 rdmatool link add xr2 netdev eth0 xdp "$xdp"
 
 check "module in use does not unload by name" eval \
