@@ -39,6 +39,7 @@
 
 struct bpf_link;
 struct netlink_ext_ack;
+struct xdp_md;
 
 struct xroce_counters {
 	u64 v[XROCE_CNT_MAX];
@@ -289,6 +290,8 @@ int xroce_xmit_init(void);
 void xroce_xmit_exit(void);
 
 /* kfunc.c: what BPF may call. */
+int bpf_xroce_addr(struct xdp_md *ctx, const void *gid, u32 gid__sz);
+int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn);
 int xroce_kfunc_init(void);
 
 /* nl.c: the generic netlink family. */
