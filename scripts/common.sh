@@ -67,7 +67,7 @@ locked() {
 		say "waiting for another run (${file##*/})"
 		flock -w 1800 "$fd" || die "still locked after 30 minutes: $file"
 	fi
-	"$@" {fd}>&-
+	"$@"
 	exec {fd}>&-
 }
 
@@ -81,6 +81,7 @@ kernel_dir() {
 	*)	dir=$1/kernels/$2 ;;
 	esac
 	[ -s "$dir/release" ] ||
-		die "no kernel '$2'; there are: $(cd "$1/kernels" && echo *) new debug"
+		die "no kernel '$2'; there are: $(cd "$1/kernels" && echo *) new" \
+			"and, after make debug-kernel, debug"
 	echo "$dir"
 }
