@@ -259,6 +259,17 @@ void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
 	node_of(dev)->cnt[c] += n;
 }
 
+/* A counter of all nodes together. */
+u64 sim_count(enum xroce_counter c)
+{
+	u64 n = 0;
+	u32 i;
+
+	for (i = 0; i < W->nnodes; i++)
+		n += W->node[i]->cnt[c];
+	return n;
+}
+
 struct sim_ep *sim_find_ep(struct sim_node *n, u32 qpn)
 {
 	struct sim_ep *ep = n->qp[qpn % SIM_TAB];

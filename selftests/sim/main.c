@@ -22,6 +22,7 @@ static struct {
 } *progress;
 
 static const struct sim_scenario * const groups[] = {
+	sim_exact_scenarios,
 	sim_random_scenarios,
 	NULL,
 };

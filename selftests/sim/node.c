@@ -161,6 +161,13 @@ static void ep_sizes(struct sim_ep *ep)
 	ep->max_sge = sim_chance(1000) ? XROCE_MAX_SGE : sim_range(1, 6);
 	ep->max_inline = sim_chance(500) ? XROCE_MAX_INLINE : sim_below(257);
 	ep->sig_all = sim_chance(2500);
+	if (W->cfg.fixed) {
+		ep->sq_depth = 64;
+		ep->rq_depth = 64;
+		ep->max_sge = 4;
+		ep->max_inline = 128;
+		ep->sig_all = false;
+	}
 }
 
 /**
@@ -247,6 +254,8 @@ static void ep_new(struct sim_ep *ep, struct sim_conn *c, struct sim_node *n,
 	ep->loc = sim_region_new(n, 3 * len + 16384, XROCE_LOCAL_WRITE,
 				 &n->pd);
 	ep->msg_max = min(len, sim_range(1, (1 << 18) / ep->rq_depth));
+	if (W->cfg.fixed)
+		ep->msg_max = min(len, 4096u);
 	ep->rcv = sim_region_new(n, ep->rq_depth * (ep->msg_max + 512) + 8192,
 				 XROCE_LOCAL_WRITE, &n->pd);
 	ep->rem = sim_region_new(n, 3 * len + 16384, ALL_RIGHTS, &n->pd);
@@ -267,6 +276,10 @@ struct sim_conn *sim_conn_new(struct sim_node *a, struct sim_node *b)
 	c->idx = W->nconns++;
 	c->v6 = sim_chance(5000);
 	c->mtu_shift = sim_range(8, 12);
+	if (W->cfg.fixed) {
+		c->v6 = W->cfg.v6;
+		c->mtu_shift = W->cfg.mtu_shift;
+	}
 	c->ep[0].idx = 2 * c->idx;
 	c->ep[1].idx = 2 * c->idx + 1;
 	ep_new(&c->ep[0], c, a, &c->ep[1]);
@@ -320,6 +333,14 @@ static void ep_attrs(struct sim_ep *ep)
 	ep->rnr_retry = cfg->plain || sim_chance(6000) ? 7 : sim_range(2, 6);
 	ep->min_rnr = sim_range(1, 16);
 	ep->max_rd = sim_range(1, 16);
+	ep->max_dest_rd = 0;
+	if (cfg->fixed) {
+		ep->retry_cnt = cfg->retry_cnt;
+		ep->rnr_retry = cfg->rnr_retry;
+		ep->min_rnr = cfg->min_rnr;
+		ep->max_rd = cfg->max_rd;
+		ep->max_dest_rd = cfg->max_dest_rd;
+	}
 }
 
 static void ep_init_rtr(struct sim_ep *ep, u32 sq_psn, u32 rq_psn)
@@ -339,7 +360,8 @@ static void ep_init_rtr(struct sim_ep *ep, u32 sq_psn, u32 rq_psn)
 	attr.dest_qpn = ep->peer->qp.hot.qpn;
 	attr.rq_psn = rq_psn;
 	attr.min_rnr_timer = ep->min_rnr;
-	attr.max_dest_rd_atomic = ep->peer->max_rd;
+	attr.max_dest_rd_atomic = ep->max_dest_rd ? ep->max_dest_rd :
+						    ep->peer->max_rd;
 	attr.rd = calloc(attr.max_dest_rd_atomic, sizeof(*attr.rd));
 	xroce_av_set(&attr.av, v6 ? a->gid6 : a->gid4, v6 ? b->gid6 : b->gid4,
 		     sim_below(256), sim_range(1, 255), sim_below(1 << 20),

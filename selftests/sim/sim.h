@@ -101,6 +101,14 @@ struct sim_cfg {
 	u32 cwnd_max;
 	u8 timeout;		/* 0: random */
 	bool plain;		/* patient settings, nothing late */
+	bool fixed;		/* what follows is not random */
+	bool v6;
+	u8 retry_cnt;
+	u8 rnr_retry;
+	u8 min_rnr;
+	u8 mtu_shift;
+	u32 max_rd;
+	u32 max_dest_rd;
 };
 
 /**
@@ -328,6 +336,7 @@ struct sim_ep {
 	u8 rnr_retry;
 	u8 min_rnr;
 	u32 max_rd;
+	u32 max_dest_rd;	/* 0: what the peer has as max_rd */
 	u32 mtu;
 	u32 msg_max;		/* longest SEND that it receives */
 	/* model */
@@ -437,6 +446,7 @@ bool sim_step(void);
 void sim_run_until(u64 t);
 void sim_env_free_pkt(struct sim_pkt *pkt);
 void sim_deliver(struct sim_pkt *pkt);
+u64 sim_count(enum xroce_counter c);
 void sim_core_enter(void);
 void sim_core_leave(void);
 void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce);
@@ -564,6 +574,11 @@ struct sim_scenario {
 };
 
 extern const struct sim_scenario sim_random_scenarios[];
+/* exact.c: two nodes and one connection, on a network that is told what to do. */
+struct sim_conn *sim_pair(const struct sim_cfg *cfg);
+void sim_settle_all(u64 limit);
+void sim_post_n(struct sim_ep *ep, u32 n);
+
 extern const struct sim_scenario sim_exact_scenarios[];
 extern const struct sim_scenario sim_error_scenarios[];
 extern const struct sim_scenario sim_other_scenarios[];

@@ -141,7 +141,7 @@ void sim_events_reset(void)
 	free(heap);
 	heap = NULL;
 	heap_n = heap_size = 0;
-	now = 0;
+	now = SIM_SEC;	/* 0 stands for never in places */
 	seq = 0;
 }
 

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * One connection, and single packets lost where it hurts: not only the result
+ * counts, but how it was reached: by a NAK, by an implied NAK, by the timer, and
+ * how often. Single-threaded.
+ */
+#include "sim.h"
+
+static struct sim_cfg base_cfg(void)
+{
+	return (struct sim_cfg){
+		.nodes = 2,
+		.delay = 10 * SIM_US,
+		.max_len = 1 << 16,
+		.cwnd_init = 64,
+		.cwnd_max = 256,
+		.timeout = 14,		/* 67 ms: far more than a round trip */
+		.plain = true,
+		.fixed = true,
+		.v6 = sim_chance(5000),
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr = 8,		/* 160 us */
+		.mtu_shift = sim_range(8, 12),
+		.max_rd = 4,
+	};
+}
+
+#define TIMEOUT_NS	(4096ull << 14)
+
+struct sim_conn *sim_pair(const struct sim_cfg *cfg)
+{
+	struct sim_conn *c;
+
+	sim_world_new(cfg, 0);
+	c = sim_conn_new(W->node[0], W->node[1]);
+	sim_connect(c, true);
+	return c;
+}
+
+/**
+ * sim_settle_all() - run until all is completed, or fail at @limit ns from now
+ */
+void sim_settle_all(u64 limit)
+{
+	u64 end = sim_now() + limit, when;
+	struct sim_conn *c;
+
+	for (;;) {
+		sim_poll_all();
+		for (c = W->conns; c; c = c->next)
+			if (c->ep[0].ops.n || c->ep[1].ops.n)
+				break;
+		if (!c)
+			return;
+		sim_check(sim_next_time(&when) && when <= end,
+			  "not completed after %llu us",
+			  (unsigned long long)(limit / SIM_US));
+		sim_step();
+	}
+}
+
+/* Post @n signalled operations of all kinds. */
+void sim_post_n(struct sim_ep *ep, u32 n)
+{
+	static const u8 wr[] = {
+		XROCE_WR_RDMA_WRITE, XROCE_WR_SEND, XROCE_WR_RDMA_READ,
+		XROCE_WR_ATOMIC_FETCH_AND_ADD, XROCE_WR_RDMA_WRITE_WITH_IMM,
+		XROCE_WR_ATOMIC_CMP_AND_SWP,
+	};
+	struct sim_opt opt = { .signaled = true };
+
+	while (n--) {
+		opt.wr = wr[sim_below(ARRAY_SIZE(wr))];
+		opt.nsge = opt.wr == XROCE_WR_ATOMIC_FETCH_AND_ADD ||
+			   opt.wr == XROCE_WR_ATOMIC_CMP_AND_SWP ? 1 :
+			   sim_range(1, 4);
+		opt.len = sim_random_len(ep, ep->peer->msg_max);
+		sim_check(sim_post(ep, &opt), "no room");
+	}
+}
+
+static struct sim_op *post(struct sim_ep *ep, u8 wr, u32 len)
+{
+	struct sim_opt opt = { .wr = wr, .len = len, .nsge = 1,
+			       .signaled = true };
+	struct sim_op *op = sim_post(ep, &opt);
+
+	sim_check(op, "no room");
+	return op;
+}
+
+/* All is done: nothing may be wrong anywhere, nor become so. */
+static void finish(void)
+{
+	sim_run_until(sim_now() + 2 * SIM_SEC);
+	sim_verify_quiet();
+	sim_total_ops += W->ops_done;
+	sim_world_free();
+}
+
+static struct {
+	struct sim_ep *from;
+	u32 kinds;		/* of what to drop */
+	u32 skip;
+	u32 count;
+	u32 seen;
+	u32 dropped;
+} rule;
+
+static bool drop_rule(struct sim_ep *from, const u8 *buf, u32 len,
+		      const struct xroce_pkt *p)
+{
+	(void)buf;
+	(void)len;
+	if ((rule.from && from != rule.from) || !(p->info & rule.kinds))
+		return false;
+	if (rule.seen++ < rule.skip || rule.dropped >= rule.count)
+		return false;
+	rule.dropped++;
+	return true;
+}
+
+static void drop(struct sim_ep *from, u32 kinds, u32 skip, u32 count)
+{
+	memset(&rule, 0, sizeof(rule));
+	rule.from = from;
+	rule.kinds = kinds;
+	rule.skip = skip;
+	rule.count = count;
+	W->drop = drop_rule;
+}
+
+#define is(cnt, want) do { \
+	u64 is_n = sim_count(XROCE_CNT_##cnt); \
+	sim_check(is_n == (u64)(want), #cnt " is %llu, not %llu", \
+		  (unsigned long long)is_n, (unsigned long long)(want)); \
+} while (0)
+
+/* Nothing lost: nothing sent twice, no timer, and ACKs are few. */
+static void run_quiet(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c = sim_pair(&cfg);
+	u32 i, n;
+
+	(void)seed;
+	sim_post_recvs(&c->ep[1]);
+	for (i = 0; i < 20; i++) {
+		sim_post_n(&c->ep[0], 40);
+		sim_settle_all(10 * SIM_MS);
+		sim_post_recvs(&c->ep[1]);
+	}
+	n = sim_count(XROCE_CNT_ACKS_SENT);
+	post(&c->ep[0], XROCE_WR_RDMA_WRITE, 64 << cfg.mtu_shift > 65536 ?
+	     65536 : 64 << cfg.mtu_shift);
+	sim_settle_all(10 * SIM_MS);
+	n = sim_count(XROCE_CNT_ACKS_SENT) - n;
+	sim_check(n <= 16, "%u ACKs for one message", n);
+	is(TIMEOUT, 0);
+	is(RETRANS, 0);
+	is(NAK_SEQ_SENT, 0);
+	is(IMPLIED_NAK, 0);
+	is(DUPLICATE, 0);
+	sim_check(c->ep[0].wire.retrans == 0, "retransmissions");
+	finish();
+}
+
+/* A packet from the middle of a message: one NAK, and all goes on at once. */
+static void run_lost_request(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c = sim_pair(&cfg);
+	struct sim_ep *ep = &c->ep[0];
+
+	(void)seed;
+	sim_post_recvs(&c->ep[1]);
+	drop(ep, XROCE_OP_REQUEST, sim_below(12), 1);
+	post(ep, XROCE_WR_RDMA_WRITE, 14 << cfg.mtu_shift);
+	post(ep, XROCE_WR_SEND, 100);
+	sim_settle_all(5 * SIM_MS);
+	sim_check(rule.dropped == 1, "nothing was dropped");
+	is(NAK_SEQ_SENT, 1);
+	is(NAK_SEQ_RCVD, 1);
+	is(TIMEOUT, 0);
+	finish();
+}
+
+/* A READ response: the next one tells. */
+static void run_lost_response(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c = sim_pair(&cfg);
+	struct sim_ep *ep = &c->ep[0];
+
+	(void)seed;
+	drop(&c->ep[1], XROCE_OP_READ_RESP, sim_below(12), 1);
+	post(ep, XROCE_WR_RDMA_READ, 14 << cfg.mtu_shift);
+	sim_settle_all(5 * SIM_MS);
+	sim_check(rule.dropped == 1, "nothing was dropped");
+	is(TIMEOUT, 0);
+	sim_check(sim_count(XROCE_CNT_IMPLIED_NAK), "no implied NAK");
+	sim_check(ep->wire.retrans == 1, "%llu requests sent again",
+		  (unsigned long long)ep->wire.retrans);
+	finish();
+}
+
+/* An atomic's answer: the ACK behind it tells, and it is not done twice. */
+static void run_lost_atomic(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c = sim_pair(&cfg);
+	struct sim_ep *ep = &c->ep[0];
+	u32 i;
+
+	(void)seed;
+	drop(&c->ep[1], XROCE_OP_ATOMIC_ACK, sim_below(3), 1);
+	for (i = 0; i < 3; i++)
+		post(ep, sim_chance(5000) ? XROCE_WR_ATOMIC_FETCH_AND_ADD :
+		     XROCE_WR_ATOMIC_CMP_AND_SWP, 8);
+	post(ep, XROCE_WR_RDMA_WRITE, 100);
+	sim_settle_all(5 * SIM_MS);
+	sim_check(rule.dropped == 1, "nothing was dropped");
+	is(TIMEOUT, 0);
+	is(RX_ATOMIC, 3);
+	finish();
+}
+
+/* The only answer, or the only request: the timer alone helps, once. */
+static void run_timer(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c = sim_pair(&cfg);
+	struct sim_ep *ep = &c->ep[0];
+	bool request = sim_chance(5000);
+	u64 start;
+
+	(void)seed;
+	sim_post_recvs(&c->ep[1]);
+	start = sim_now();
+	drop(request ? ep : &c->ep[1], request ? XROCE_OP_REQUEST :
+	     XROCE_OP_RESPONSE, 0, 1);
+	post(ep, sim_range(XROCE_WR_RDMA_WRITE, XROCE_WR_ATOMIC_FETCH_AND_ADD),
+	     sim_range(8, 256));
+	sim_settle_all(4 * TIMEOUT_NS + SIM_MS);
+	sim_check(rule.dropped == 1, "nothing was dropped");
+	sim_check(sim_now() - start >= TIMEOUT_NS, "too early");
+	is(TIMEOUT, 1);
+	sim_check(!!sim_count(XROCE_CNT_DUPLICATE) == !request, "duplicates");
+	finish();
+}
+
+/* An ACK in between is no loss: the next one says the same and more. */
+static void run_lost_ack(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c = sim_pair(&cfg);
+	u32 i;
+
+	(void)seed;
+	sim_post_recvs(&c->ep[1]);
+	drop(&c->ep[1], XROCE_OP_ACK, 0, 3);
+	for (i = 0; i < 8; i++) {
+		post(&c->ep[0], i & 1 ? XROCE_WR_SEND : XROCE_WR_RDMA_WRITE,
+		     20);
+		sim_run_until(sim_now() + 40 * SIM_US);
+	}
+	sim_settle_all(5 * SIM_MS);
+	sim_check(rule.dropped == 3, "nothing was dropped");
+	is(TIMEOUT, 0);
+	is(RETRANS, 0);
+	finish();
+}
+
+/* Nobody answers: retry_cnt + 1 expiries, no more, no fewer. */
+static void run_dead_peer(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c;
+	struct sim_ep *ep;
+	u64 start, took;
+
+	(void)seed;
+	cfg.retry_cnt = sim_below(8);
+	cfg.timeout = sim_range(6, 14);
+	c = sim_pair(&cfg);
+	ep = &c->ep[0];
+	W->net_off = true;
+	start = sim_now();
+	sim_post_n(ep, sim_range(1, 20));
+	sim_settle_all(10 * SIM_SEC);
+	took = sim_now() - start;
+	sim_check(ep->first_err == XROCE_WC_RETRY_EXC_ERR, "status %u",
+		  ep->first_err);
+	sim_check(ep->wire.expiries == cfg.retry_cnt + 1u,
+		  "%u expiries, retry_cnt %u", ep->wire.expiries,
+		  cfg.retry_cnt);
+	is(TIMEOUT, cfg.retry_cnt + 1);
+	is(RETRY_EXC, 1);
+	sim_check(took >= (cfg.retry_cnt + 1) * (4096ull << cfg.timeout) &&
+		  took <= 4 * (cfg.retry_cnt + 1) * (4096ull << cfg.timeout),
+		  "took %llu us", (unsigned long long)(took / SIM_US));
+	sim_close_begin(c, true);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_close_end(c);
+	/* And it can be used again. */
+	W->net_off = false;
+	sim_connect(c, true);
+	sim_post_recvs(&c->ep[1]);
+	sim_post_n(ep, 20);
+	sim_settle_all(20 * SIM_MS);
+	finish();
+}
+
+/* Nobody posts a receive: rnr_retry + 1 NAKs; 7 is for ever. */
+static void run_rnr(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c;
+	struct sim_ep *ep;
+	u64 start;
+
+	(void)seed;
+	cfg.rnr_retry = sim_below(8);
+	c = sim_pair(&cfg);
+	ep = &c->ep[0];
+	start = sim_now();
+	post(ep, XROCE_WR_RDMA_WRITE, 3 << cfg.mtu_shift);
+	post(ep, sim_chance(5000) ? XROCE_WR_SEND :
+	     XROCE_WR_RDMA_WRITE_WITH_IMM, sim_range(0, 3000));
+	post(ep, XROCE_WR_RDMA_READ, 100);
+	if (cfg.rnr_retry == 7) {
+		sim_run_until(sim_now() + 100 * SIM_MS);
+		sim_poll_all();
+		sim_check(ep->ops.n == 2, "%u left", ep->ops.n);
+		sim_check(ep->wire.rnrs > 100 && ep->wire.rnrs < 700,
+			  "%u RNR NAKs in 100 ms", ep->wire.rnrs);
+		sim_check(sim_count(XROCE_CNT_RNR_SENT) == ep->wire.rnrs &&
+			  sim_count(XROCE_CNT_RNR_RCVD) == ep->wire.rnrs,
+			  "counted otherwise");
+		sim_post_recv(&c->ep[1], 4096, 1);
+		sim_settle_all(SIM_MS);
+		is(TIMEOUT, 0);
+		finish();
+		return;
+	}
+	sim_settle_all(100 * SIM_MS);
+	sim_check(ep->first_err == XROCE_WC_RNR_RETRY_EXC_ERR, "status %u",
+		  ep->first_err);
+	sim_check(ep->wire.rnrs == cfg.rnr_retry + 1u, "%u RNR NAKs",
+		  ep->wire.rnrs);
+	sim_check(sim_now() - start >= cfg.rnr_retry * 160 * SIM_US,
+		  "too early");
+	is(RNR_EXC, 1);
+	sim_close_begin(c, true);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_close_end(c);
+	finish();
+}
+
+/* Every request comes once more, long after it was done. */
+struct copy {
+	struct copy *next;
+	struct sim_ep *to;
+	u32 len;
+	u8 buf[];
+};
+
+static struct copy *copies;
+
+static bool keep(struct sim_ep *from, const u8 *buf, u32 len,
+		 const struct xroce_pkt *p)
+{
+	struct copy *k = malloc(sizeof(*k) + len);
+
+	(void)p;
+	k->to = from->peer;
+	k->len = len;
+	memcpy(k->buf, buf, len);
+	k->next = copies;
+	copies = k;
+	return false;
+}
+
+static void run_replay(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c;
+	struct copy *k;
+	u32 round, i;
+
+	(void)seed;
+	cfg.max_rd = sim_range(1, 8);
+	c = sim_pair(&cfg);
+	copies = NULL;
+	W->drop = keep;
+	for (round = 0; round < 4; round++) {
+		sim_post_recvs(&c->ep[0]);
+		sim_post_recvs(&c->ep[1]);
+		sim_post_n(&c->ep[0], 30);
+		sim_post_n(&c->ep[1], 30);
+		sim_settle_all(20 * SIM_MS);
+		sim_poll_all();
+	}
+	W->drop = NULL;
+	for (i = 0; (k = copies); i++) {
+		struct sim_pkt pkt = { .ep = k->to, .to = k->to->node,
+				       .len = k->len, .buf = k->buf };
+
+		copies = k->next;
+		if (wire_valid(&pkt))
+			wire_rx(k->to, k->buf, k->len);
+		sim_raw_rx(k->to->node, k->buf, k->len, false);
+		free(k);
+		if (i % 7 == 0)
+			sim_run_until(sim_now() + 3 * SIM_US);
+	}
+	sim_run_until(sim_now() + SIM_MS);
+	sim_poll_all();
+	sim_check(sim_count(XROCE_CNT_DUPLICATE) >= 200, "no duplicates seen");
+	/* Nothing has happened, and all goes on. */
+	sim_verify_quiet();
+	sim_post_recvs(&c->ep[1]);
+	sim_post_n(&c->ep[0], 20);
+	sim_settle_all(20 * SIM_MS);
+	is(TIMEOUT, 0);
+	finish();
+}
+
+const struct sim_scenario sim_exact_scenarios[] = {
+	{ "quiet", "nothing lost: nothing sent twice, few ACKs", run_quiet, 0,
+	  10 },
+	{ "lost-request", "recovered by one NAK", run_lost_request, 0, 60 },
+	{ "lost-response", "READ recovered by an implied NAK",
+	  run_lost_response, 0, 60 },
+	{ "lost-atomic", "recovered by an implied NAK, executed once",
+	  run_lost_atomic, 0, 60 },
+	{ "lost-last", "recovered by the timer, once", run_timer, 0, 60 },
+	{ "lost-ack", "covered by the next", run_lost_ack, 0, 20 },
+	{ "dead-peer", "retry_cnt + 1 expiries", run_dead_peer, 0, 60 },
+	{ "rnr", "rnr_retry + 1 NAKs, 7 is for ever", run_rnr, 0, 60 },
+	{ "replay", "every packet again, later: nothing is done twice",
+	  run_replay, 0, 40 },
+	{ NULL, NULL, NULL, 0, 0 }
+};
