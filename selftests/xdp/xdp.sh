@@ -1,0 +1,233 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# What the XDP program does on a wire: it judges what is for a GID of ours, and
+# nothing else; it sends a QP's packets to the CPU that was asked for.
+#
+#   +----------+  +---------------+  +----------+
+#   | h1  eth0 |--| p1    m    p2 |--| eth0  h2 |	RoCEv2 between others
+#   +----------+  +---------------+  +----------+
+#
+#   +----------+  +----------+
+#   | h1  eth0 |--| eth0  h2 |				RoCEv2 for us
+#   +----------+  +----------+
+#
+# The frames are those of lib/cases.h, so the addresses are theirs. rdma_rxe, on
+# a netdev with the program attached, has the kselftests' usual ones.
+# XROCE_XDP=generic|native
+
+# shellcheck disable=SC2317 # called by try, wait_for
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/topo.sh
+
+topo_need rdmatool bpftool nsenter
+[ "$XROCE_XDP" != off ] || skip_all "XDP is off"
+modprobe xroce || skip_all "no module xroce"
+OBJ=/usr/lib/xroce/xroce.bpf.o
+[ -e "$OBJ" ] || OBJ=../../bpf/xroce.bpf.o
+
+# Unlike `ip netns exec` this keeps /sys, and with it bpffs and tracefs
+frames() {
+	local ns=$1
+	shift
+	nsenter --net="/run/netns/$ns" ./frames "$@"
+}
+
+mac() { ip -n "$1" -j link show "$2" | jq -r '.[0].address'; }
+
+# stats_map NAMESPACE DEVICE - the id of its program's counters
+stats_map() {
+	local prog id
+	prog=$(in_ns "$1" ip -j -d link show dev "$2" | jq '.[0].xdp.prog.id')
+	for id in $(bpftool -j prog show id "$prog" | jq '.map_ids[]'); do
+		bpftool -j map show id "$id" |
+			jq -r 'select(.name == "xroce_stats").id'
+	done
+}
+
+# indices in xroce_stats: enum xroce_xdp_stat
+NOT_OURS=1 STEERED=6
+
+# count MAP INDEX
+count() {
+	bpftool -j map lookup id "$1" key hex \
+		"$(printf '%02x' "$2")" 00 00 00 | jq '[.formatted.values[].value] | add'
+}
+
+# two_veths MTU - the upper picture, with no address yet
+two_veths() {
+	topo_begin
+	topo_veth "$NS1" eth0 "$NSM" p1 "$1"
+	topo_veth "$NS2" eth0 "$NSM" p2 "$1"
+	for dev in "$NS1 eth0" "$NSM p1" "$NSM p2" "$NS2 eth0"; do
+		in_ns "${dev% *}" ip link set "${dev#* }" up
+	done
+}
+
+# m has a link on p1, whose address none of the frames is for
+link_on_p1() {
+	nm ip addr add 10.77.0.9/24 dev p1
+	RNS1=$NSM
+	in_ns "$NSM" rdmatool link add xr1 netdev p1 xdp "$XROCE_XDP" || return
+	wait_for 20 has_gid "$NSM" xr1 10.77.0.9
+}
+
+# arrived DMAC FILE - which of the frames that h1 sends reach h2
+arrived() {
+	local taker
+	: >"$2.raw"
+	frames "$NS2" take eth0 4 >"$2.raw" &
+	taker=$!
+	topo_pids+=("$taker")
+	wait_for 20 grep -q ready "$2.raw"
+	frames "$NS1" send eth0 "$(mac "$NS1" eth0)" "$1" || return
+	wait "$taker"
+	grep -v ready "$2.raw" | LC_ALL=C sort -u >"$2"
+}
+
+# same WHAT AT-LEAST BEFORE AFTER
+same() {
+	local n
+	n=$(wc -l <"$3")
+	if [ "$n" -lt "$2" ]; then
+		not_ok "$1" "only $n kinds of frames arrive without the program"
+	elif ! diff "$3" "$4" >"$TOPO_TMP/diff"; then
+		not_ok "$1" "$(tr '\n' ';' <"$TOPO_TMP/diff")"
+	else
+		ok "$1: all $n"
+	fi
+}
+
+between_others() {
+	local dmac map
+	two_veths 9000
+	nm ip link add br0 mtu 9000 type bridge stp_state 0 forward_delay 0 \
+		mcast_snooping 0
+	nm ip link set p1 master br0
+	nm ip link set p2 master br0
+	nm ip link set br0 up
+	dmac=$(mac "$NS2" eth0)
+	arrived "$dmac" "$TOPO_TMP/bridged"
+	try "$XROCE_XDP: a link on a bridge's port" link_on_p1
+	map=$(stats_map "$NSM" p1)
+	arrived "$dmac" "$TOPO_TMP/bridged-xdp"
+	same "$XROCE_XDP: bridged frames pass untouched" 80 "$TOPO_TMP/bridged" \
+		"$TOPO_TMP/bridged-xdp"
+	try "$XROCE_XDP: the program saw them" [ "$(count "$map" $NOT_OURS)" -gt 50 ]
+	topo_clear
+
+	two_veths 9000
+	nm ip addr add 10.77.0.9/32 dev p1
+	n1 ip addr add 10.77.0.1/24 dev eth0
+	n1 ip addr add fd77::1/64 dev eth0 nodad
+	nm sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	nm ip route add 10.77.0.1/32 dev p1
+	for dst in 2 3; do
+		nm ip route add "10.77.0.$dst/32" dev p2
+		nm ip -6 route add "fd77::$dst/128" dev p2
+		nm ip neigh add "10.77.0.$dst" lladdr "$(mac "$NS2" eth0)" dev p2
+		nm ip -6 neigh add "fd77::$dst" lladdr "$(mac "$NS2" eth0)" dev p2
+	done
+	nm ip -6 route add fd77::1/128 dev p1
+	dmac=$(mac "$NSM" p1)
+	arrived "$dmac" "$TOPO_TMP/routed"
+	try "$XROCE_XDP: a link on a router" link_on_p1
+	map=$(stats_map "$NSM" p1)
+	arrived "$dmac" "$TOPO_TMP/routed-xdp"
+	same "$XROCE_XDP: routed frames pass untouched" 40 "$TOPO_TMP/routed" \
+		"$TOPO_TMP/routed-xdp"
+	try "$XROCE_XDP: the program saw them" [ "$(count "$map" $NOT_OURS)" -gt 50 ]
+	topo_clear
+}
+
+for_us() {
+	local line
+	topo_begin
+	topo_veth "$NS1" eth0 "$NS2" eth0 9000
+	n1 ip addr add 10.77.0.1/24 dev eth0
+	n1 ip link set eth0 up
+	n2 ip addr add 10.77.0.2/24 dev eth0
+	n2 ip addr add fd77::2/64 dev eth0 nodad
+	n2 ip link set eth0 up
+	try "$XROCE_XDP: a link" n2 rdmatool link add xr2 netdev eth0 xdp "$XROCE_XDP"
+	wait_for 20 has_gid "$NS2" xr2 10.77.0.2
+	wait_for 20 has_gid "$NS2" xr2 fd77::2
+	while IFS= read -r line; do
+		case $line in
+		'ok '*)		ok "$XROCE_XDP: counted: ${line#ok * }" ;;
+		'not ok '*)	not_ok "$XROCE_XDP: counted: ${line#not ok * }" ;;
+		esac
+	done < <(frames "$NS1" judge eth0 "$(mac "$NS1" eth0)" \
+		"$(mac "$NS2" eth0)" "$(stats_map "$NS2" eth0)")
+	arrived "$(mac "$NS2" eth0)" "$TOPO_TMP/ours"
+	./frames pass | LC_ALL=C sort -u >"$TOPO_TMP/pass"
+	same "$XROCE_XDP: the stack gets what is well-formed" 60 \
+		"$TOPO_TMP/pass" "$TOPO_TMP/ours"
+	topo_clear
+}
+
+TRACE=/sys/kernel/tracing
+trace() { echo "$1" >"$TRACE/events/xdp/xdp_cpumap_kthread/enable"; }
+
+# Packets that the CPUs' threads have taken, by CPU, as "1 4711"
+taken_by_cpu() {
+	sed -n 's/.*xdp_cpumap_kthread:.* cpu=\([0-9]*\).* processed=\([0-9]*\).*/\1 \2/p' \
+		"$TRACE/trace" | awk '{ n[$1] += $2 } END { for (c in n) print c, n[c] }'
+}
+
+to_a_cpu() {
+	local map cpu before
+	topo_direct 4200
+	try "$XROCE_XDP: two hosts" rdma_up
+	if [ "$(nproc)" -lt 2 ]; then
+		skip "$XROCE_XDP: steering" "there is only one CPU"
+		topo_clear
+		return
+	fi
+	map=$(stats_map "$NS2" eth0)
+	for cpu in 1 0; do
+		try "$XROCE_XDP: steer $cpu" n2 rdmatool link set xr2 steer "$cpu"
+		before=$(count "$map" $STEERED)
+		: >"$TRACE/trace"
+		trace 1
+		try "$XROCE_XDP: traffic with steer $cpu" verbs_pair "$V4.1" "$V4.2" \
+			ibv_rc_pingpong -c -n 200 -s 6000
+		trace 0
+		taken_by_cpu >"$TOPO_TMP/cpus"
+		try "$XROCE_XDP: packets were sent to a CPU" \
+			[ "$(count "$map" $STEERED)" -gt "$before" ]
+		try "$XROCE_XDP: only CPU $cpu took them: $(tr '\n' ' ' <"$TOPO_TMP/cpus")" \
+			[ "$(cut -d' ' -f1 "$TOPO_TMP/cpus")" = "$cpu" ]
+	done
+	topo_clear
+}
+
+# rdma_rxe on a netdev that has the program
+with_rxe() {
+	local map how=xdpdrv
+	[ "$XROCE_XDP" = native ] || how=xdpgeneric
+	DEVTYPE1=rxe
+	topo_direct 4200
+	try "$XROCE_XDP: rdma_rxe and xroce" rdma_up
+	try "$XROCE_XDP: the program on rdma_rxe's netdev" \
+		in_ns "$NS1" ip link set dev "$ETH1" "$how" obj "$OBJ" sec xdp.frags
+	map=$(stats_map "$NS1" "$ETH1")
+	try "$XROCE_XDP: rdma_rxe works there" verbs_pair "$V4.1" "$V4.2" \
+		ibv_rc_pingpong -c -n 100 -s 6000
+	try "$XROCE_XDP: the program saw its packets and let them pass" \
+		[ "$(count "$map" $NOT_OURS)" -gt 100 ]
+	in_ns "$NS1" ip link set dev "$ETH1" "$how" off
+	topo_clear
+	modprobe -r rdma_rxe
+}
+
+gone() { [ "$(bpftool -j prog show | jq '[.[] | select(.name == "xroce")] | length')" = 0 ]; }
+unload() { wait_for 20 gone && modprobe -r xroce; }
+
+between_others
+for_us
+to_a_cpu
+with_rxe
+try "$XROCE_XDP: nothing holds the module" unload
+tap_end
