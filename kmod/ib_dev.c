@@ -63,7 +63,8 @@ static int xroce_ib_query_device(struct ib_device *ib,
 	attr->max_qp_rd_atom = XROCE_MAX_RD_ATOMIC;
 	attr->max_qp_init_rd_atom = XROCE_MAX_RD_ATOMIC;
 	attr->max_res_rd_atom = XROCE_MAX_RD_ATOMIC * XROCE_MAX_QP;
-	attr->atomic_cap = IB_ATOMIC_HCA;
+	/* cmpxchg() on the memory itself, as the CPUs do. */
+	attr->atomic_cap = IB_ATOMIC_GLOB;
 	attr->masked_atomic_cap = IB_ATOMIC_NONE;
 	attr->max_pkeys = 1;
 	attr->local_ca_ack_delay = 12;	/* 17 ms: a busy CPU answers late */
