@@ -305,16 +305,19 @@ netem_count() {
 # rc LABEL FORWARD|BACKWARD ARGUMENTS... - runs xroce_rc between the hosts, its
 # client at h1 (backward: at h2), and makes its results ours
 rc() {
-	local label=$1 from=$2 sock line server
-	local nsc=$RNS1 devc=$RDMA1 nss=$RNS2 devs=$RDMA2 six=()
+	local label=$1 from=$2 sock line pid
+	local nsc=$RNS1 client=(-d "$RDMA1") nss=$RNS2 server=(-d "$RDMA2") swap
 	shift 2
+	[ "$DEVTYPE1" != rxe ] || client+=(-x)
+	[ "$DEVTYPE2" != rxe ] || server+=(-x)
 	if [ "$from" = backward ]; then
-		nsc=$RNS2 devc=$RDMA2 nss=$RNS1 devs=$RDMA1
+		nsc=$RNS2 nss=$RNS1
+		swap=("${client[@]}") client=("${server[@]}") server=("${swap[@]}")
 	fi
 	sock=$TOPO_TMP/sock
-	case " $* " in *' -6 '*) six=(-6) ;; esac
-	bg "$nss" "$LIBDIR/../rc/xroce_rc" -s "$sock" -d "$devs" "${six[@]}"
-	server=$!
+	case " $* " in *' -6 '*) server+=(-6) ;; esac
+	bg "$nss" "$LIBDIR/../rc/xroce_rc" -s "$sock" "${server[@]}"
+	pid=$!
 	while IFS= read -r line; do
 		case $line in
 		'ok '*)		ok "$label: ${line#ok }" ;;
@@ -327,7 +330,7 @@ rc() {
 		*)		echo "# $line" ;;
 		esac
 	done < <(in_ns "$nsc" timeout "${RC_TIMEOUT:-900}" "$LIBDIR/../rc/xroce_rc" \
-			-c "$sock" -d "$devc" "$@" 2>&1; echo "exit $?")
-	bg_end "$server" || :
+			-c "$sock" "${client[@]}" "$@" 2>&1; echo "exit $?")
+	bg_end "$pid" || :
 	return 0
 }

@@ -25,6 +25,8 @@ struct end_qp {
 	bool own_cq;
 };
 
+bool end_is_rxe;
+
 static struct ibv_context *ctx;
 static struct ibv_pd *pds[2];
 static struct end_qp qps[MAX_QP];
@@ -370,7 +372,7 @@ static int hello(struct rep *r)
 	r->max_rd = (uint32_t)dev_attr.max_qp_rd_atom;
 	r->max_sge = (uint32_t)dev_attr.max_sge;
 	r->atomic_glob = dev_attr.atomic_cap == IBV_ATOMIC_GLOB;
-	r->vendor = dev_attr.vendor_id;
+	r->rxe = end_is_rxe;
 	r->addr = (uintptr_t)arena;
 	return 0;
 }

@@ -3,12 +3,13 @@
  * RC by the unmodified libibverbs API, every byte compared. Owns the two ends
  * and the results; the tests are in data.c, error.c and many.c. One thread.
  *
- *   xroce_rc -s WHERE -d DEV [-6]			serves one client
- *   xroce_rc -c WHERE -d DEV [-6] [-m MTU] TEST...	runs tests against it
+ *   xroce_rc -s WHERE -d DEV [-x] [-6]			serves one client
+ *   xroce_rc -c WHERE -d DEV [-x] [-6] [-m MTU] TEST...	runs tests against it
  *
- * WHERE is a path (Unix socket, crosses network namespaces) or HOST:PORT. Each
- * result is a line "ok NAME", "not ok NAME # why" or "skip NAME # why". Exit
- * status: 0, 1 when one failed, 4 when all were skipped, 2 for bad usage.
+ * WHERE is a path (Unix socket, crosses network namespaces) or HOST:PORT; -x
+ * says that DEV is rdma_rxe, -6 that its IPv6 GID is used. Each result is a
+ * line "ok NAME", "not ok NAME # why" or "skip NAME # why". Exit status: 0, 1
+ * when one failed, 4 when all were skipped, 2 for bad usage.
  */
 #include <getopt.h>
 #include <stdarg.h>
@@ -350,7 +351,7 @@ static int greet(enum side s)
 	e->max_sge = r.max_sge;
 	e->max_rd = r.max_rd;
 	e->atomic_glob = r.atomic_glob;
-	e->rxe = r.vendor == 0xffffff;
+	e->rxe = r.rxe;
 	if (reg_mr(s, 0, e->base, ARENA, RW_ACCESS, 0, &e->lkey, &e->rkey)) {
 		printf("not ok start # %s\n", reason);
 		return 1;
@@ -362,7 +363,7 @@ static int usage(void)
 {
 	unsigned int i;
 
-	fprintf(stderr, "usage: xroce_rc -s|-c PATH|HOST:PORT -d DEV [-6] [-m MTU] [-r ROUNDS]\n"
+	fprintf(stderr, "usage: xroce_rc -s|-c PATH|HOST:PORT -d DEV [-x] [-6] [-m MTU] [-r ROUNDS]\n"
 		"		[-S SEED] [-t TIMEOUT] [-D COMMAND -U COMMAND (link down, up)] TEST...\n");
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		fprintf(stderr, "  %-6s %s\n", tests[i].name, tests[i].what);
@@ -387,11 +388,12 @@ int main(int argc, char **argv)
 	struct cmd bye = { .op = CMD_BYE };
 	int opt, mtu = 0;
 
-	while ((opt = getopt(argc, argv, "s:c:d:6m:r:S:t:D:U:")) != -1) {
+	while ((opt = getopt(argc, argv, "s:c:d:x6m:r:S:t:D:U:")) != -1) {
 		switch (opt) {
 		case 's': serve = optarg; break;
 		case 'c': dial = optarg; break;
 		case 'd': dev = optarg; break;
+		case 'x': end_is_rxe = true; break;
 		case '6': opt_family = 6; break;
 		case 'm': mtu = atoi(optarg); break;
 		case 'r': opt_rounds = (unsigned int)atoi(optarg); break;
