@@ -86,6 +86,17 @@ static void xroce_req_copy(struct xroce_qp *qp)
 	req->tail++;
 }
 
+/*
+ * Work requests in the ring not copied yet. A number for which the user had no
+ * slots is garbage: there are none then, rather than up to 2^32 of them.
+ */
+static u32 xroce_req_posted(const struct xroce_req *req)
+{
+	u32 n = smp_load_acquire(&req->ring->prod) - req->tail;
+
+	return n <= req->depth - (req->tail - req->head) ? n : 0;
+}
+
 /**
  * xroce_req_pull() - copy what has been posted, as far as there is room
  *
@@ -95,20 +106,20 @@ bool xroce_req_pull(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 	struct xroce_ring *ring = req->ring;
-	u32 tail = req->tail;
+	u32 n = xroce_req_posted(req);
 
-	if (smp_load_acquire(&ring->prod) == tail) {
+	if (!n) {
 		WRITE_ONCE(ring->wake, 1);
 		/* Pairs with the user's barrier between prod and wake. */
 		smp_mb();
-		if (smp_load_acquire(&ring->prod) == tail)
+		n = xroce_req_posted(req);
+		if (!n)
 			return false;
 	}
 	WRITE_ONCE(ring->wake, 0);
-	while (req->tail - req->head < req->depth &&
-	       smp_load_acquire(&ring->prod) != req->tail)
+	for (; n; n--)
 		xroce_req_copy(qp);
-	return req->tail != tail;
+	return true;
 }
 
 static u8 xroce_wc_opcode(u8 wr)

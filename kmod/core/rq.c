@@ -33,10 +33,12 @@ int xroce_rq_take(struct xroce_rq *rq, struct xroce_rwqe *wqe)
 	const u8 *slot;
 	u64 len = 0;
 	int ret = 0;
-	u32 i;
+	u32 i, n;
 
 	spin_lock_irqsave(&rq->lock, flags);
-	if (smp_load_acquire(&rq->ring->prod) == rq->cons)
+	/* More than there are slots is garbage: there are none then. */
+	n = smp_load_acquire(&rq->ring->prod) - rq->cons;
+	if (!n || n > rq->mask + 1)
 		goto out;
 	slot = rq->ring->slot + (rq->cons & rq->mask) * rq->stride;
 	memcpy(&hdr, slot, sizeof(hdr));
