@@ -34,9 +34,13 @@ static void wq_reset(struct xroce_wq *wq)
 
 static int qp_check(const struct ibv_qp_init_attr_ex *attr)
 {
-	uint32_t mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	uint32_t mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if ((attr->comp_mask & ~mask) || attr->qp_type != IBV_QPT_RC)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
+	    attr->create_flags)
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
 	    (attr->send_ops_flags & ~(uint64_t)XROCE_SEND_OPS))
