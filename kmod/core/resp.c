@@ -44,8 +44,9 @@ static void xroce_resp_fatal(struct xroce_qp *qp, u8 syndrome,
 {
 	qp->resp.nak = syndrome;
 	qp->resp.nak_psn = qp->hot.epsn;
+	if (!qp->resp.fatal)
+		xroce_env_qp_event(qp, event);
 	qp->resp.fatal = true;
-	xroce_env_qp_event(qp, event);
 }
 
 static void xroce_resp_invalid(struct xroce_qp *qp)
@@ -474,6 +475,25 @@ static __be32 xroce_resp_smsn(u8 syndrome, u32 msn)
 	return cpu_to_be32((u32)syndrome << 24 | msn);
 }
 
+/*
+ * The key of a READ was good when it came, and is no more: the NAK takes the
+ * place of the response that is next, and nothing follows it.
+ */
+static void xroce_resp_cut(struct xroce_qp *qp, struct xroce_rd *rd)
+{
+	struct xroce_resp *resp = &qp->resp;
+	u32 i;
+
+	for (i = 0; i < resp->max_rd; i++)
+		if (resp->rd[i].state == XROCE_RD_ACTIVE)
+			resp->rd[i].state = XROCE_RD_FREE;
+	resp->rd_active = 0;
+	rd->state = XROCE_RD_DONE;
+	rd->stop = rd->next;
+	xroce_resp_no_access(qp);
+	resp->nak_psn = rd->next;
+}
+
 static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp,
 					       struct xroce_rd *rd)
 {
@@ -509,12 +529,8 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp,
 	io.off = f->payload;
 	if (!xroce_mr_copy(qp, rd->rkey, XROCE_REMOTE_READ, rd->va + off, len,
 			   &io)) {
-		/* The key was good when the READ came, and is no more. */
 		xroce_env_frame_free(f);
-		len = rd->next;
-		xroce_resp_stop(qp);
-		xroce_resp_no_access(qp);
-		qp->resp.nak_psn = len;
+		xroce_resp_cut(qp, rd);
 		return NULL;
 	}
 	return f;
@@ -591,8 +607,6 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 		resp->nak = 0;
 		/* It acknowledges what was executed before. */
 		qp->hot.resp_flags &= ~XROCE_RESP_ACK;
-		if (resp->fatal)
-			xroce_qp_error(qp);
 		return f;
 	}
 	if (qp->hot.resp_flags & XROCE_RESP_ACK) {
@@ -617,7 +631,7 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_frame *f)
 	struct xroce_resp *resp = &qp->resp;
 	struct xroce_rd *rd;
 
-	if (qp->hot.state == XROCE_QPS_ERR && !resp->fatal)
+	if (qp->hot.state == XROCE_QPS_ERR)
 		return;
 	if (f->kind == XROCE_FRAME_ACK) {
 		if (f->syndrome == (XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT)) {

@@ -75,6 +75,8 @@ void xroce_qp_run(struct xroce_qp *qp)
 		spin_lock(&qp->lock);
 		for (i = n; i-- > taken; )
 			xroce_untaken(qp, qp->stage[i], gen);
+		if (qp->resp.fatal && !qp->resp.nak && !qp->dead)
+			xroce_qp_error(qp);	/* the NAK has left */
 		budget -= min(budget, n);
 		if (taken < n || !budget) {
 			xroce_env_count(qp->dev, XROCE_CNT_TX_UNTAKEN,
