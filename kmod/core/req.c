@@ -489,6 +489,16 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 					xroce_req_send(qp, wqe, e);
 }
 
+/* Is the last packet sent a READ or atomic? It is answered anyway. */
+static bool xroce_req_after_read(const struct xroce_qp *qp)
+{
+	const struct xroce_req *req = &qp->req;
+
+	return req->rd_tail != req->rd_head &&
+	       req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] ==
+	       qp->hot.next;
+}
+
 /**
  * xroce_req_next() - build the next request packet
  *
@@ -506,7 +516,8 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 			return f;
 		/* Stopping: one that cannot be sent may be the oldest already. */
 		xroce_req_done(qp);
-		if (!req->since_ackreq || hot->next == hot->una)
+		if (!req->since_ackreq || hot->next == hot->una ||
+		    xroce_req_after_read(qp))
 			break;
 		/*
 		 * The last packet did not ask for an ACK, because more was to
