@@ -87,25 +87,38 @@ void xroce_work_cq(struct xroce_kcq *kcq)
 
 /**
  * xroce_work_loop() - receive a packet of this host on this host
+ * @kqp: its sender
  * @skb: begins with its IP header
  *
- * BH off. Return: false when the queue is full; the packet stays the caller's.
+ * BH off, by the QP's one sender. Where packets of the QP are still on their way
+ * on another CPU this one follows them, so that they keep their order.
+ *
+ * Return: false when the queue is full; the packet stays the caller's.
  */
 bool xroce_work_loop(struct xroce_kqp *kqp, struct sk_buff *skb)
 {
-	struct xroce_work *work = this_cpu_ptr(xroce_works);
+	struct xroce_work *here = this_cpu_ptr(xroce_works);
+	struct xroce_work *work = kqp->loop_work ?: here;
 	u32 len;
 
 	spin_lock(&work->loop.lock);
+	if (work != here && !kqp->looping) {
+		spin_unlock(&work->loop.lock);
+		work = here;
+		spin_lock(&work->loop.lock);
+	}
+	kqp->loop_work = work;
 	len = skb_queue_len(&work->loop);
 	if (len < XROCE_LOOP_MAX) {
 		/* So that its link and namespace stay until it is received. */
 		refcount_inc(&kqp->users);
+		kqp->looping++;
 		*(struct xroce_kqp **)skb->cb = kqp;
 		__skb_queue_tail(&work->loop, skb);
 	}
 	spin_unlock(&work->loop.lock);
-	if (!len)
+	/* On another CPU the poll that has them will look again. */
+	if (!len && work == here)
 		napi_schedule(&work->napi);
 	return len < XROCE_LOOP_MAX;
 }
@@ -203,9 +216,8 @@ static int poll_cqs(struct xroce_work *work, int budget)
 	return done;
 }
 
-static void loop_rx(struct sk_buff *skb)
+static void loop_rx(struct xroce_kqp *kqp, struct sk_buff *skb)
 {
-	struct xroce_kqp *kqp = *(struct xroce_kqp **)skb->cb;
 	struct xroce_link *link;
 	union ib_gid gid;
 
@@ -217,11 +229,11 @@ static void loop_rx(struct sk_buff *skb)
 		xroce_env_count(&kqp->link->dev, XROCE_CNT_TX_DROPPED, 1);
 		kfree_skb(skb);
 	}
-	xroce_kqp_put(kqp);
 }
 
 static int poll_loop(struct xroce_work *work, int budget)
 {
+	struct xroce_kqp *kqp;
 	struct sk_buff *skb;
 	int done;
 
@@ -231,7 +243,12 @@ static int poll_loop(struct xroce_work *work, int budget)
 		spin_unlock(&work->loop.lock);
 		if (!skb)
 			break;
-		loop_rx(skb);
+		kqp = *(struct xroce_kqp **)skb->cb;
+		loop_rx(kqp, skb);
+		spin_lock(&work->loop.lock);
+		kqp->looping--;
+		spin_unlock(&work->loop.lock);
+		xroce_kqp_put(kqp);
 	}
 	return done;
 }

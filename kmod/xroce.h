@@ -39,6 +39,7 @@
 
 struct bpf_link;
 struct netlink_ext_ack;
+struct xroce_work;
 struct xdp_md;
 
 struct xroce_counters {
@@ -136,6 +137,8 @@ struct xroce_ibcq {
  * @dmac, @smac, @vlan: link-layer path; written before the QP leaves INIT and in
  *	SQD, read by its sender. @vlan is XROCE_NO_VLAN for none
  * @loop: the peer is an address of this host: packets go straight to receive
+ * @loop_work, @looping: the CPU's work whose queue they were put in last, and
+ *	how many are not yet received; guarded by that queue's lock
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
  */
 struct xroce_kqp {
@@ -158,6 +161,8 @@ struct xroce_kqp {
 	u8 smac[ETH_ALEN];
 	u16 vlan;
 	bool loop;
+	struct xroce_work *loop_work;
+	u32 looping;
 	int steer_cpu;
 	struct rcu_head rcu;
 };
