@@ -198,6 +198,26 @@ static int socks_new(struct net *net, struct xroce_net *xn)
 	return err;
 }
 
+static void say_why(const struct net *net, int err,
+		    struct netlink_ext_ack *extack)
+{
+	char why[NETLINK_MAX_FMTMSG_LEN];
+
+	if (err != -EADDRINUSE)
+		snprintf(why, sizeof(why), "no socket on UDP port %u: error %d",
+			 XROCE_UDP_PORT, err);
+	else if (net_eq(net, &init_net))
+		snprintf(why, sizeof(why),
+			 "UDP port %u is in use, as by rdma_rxe while that is loaded",
+			 XROCE_UDP_PORT);
+	else
+		snprintf(why, sizeof(why),
+			 "UDP port %u of network namespace %u is in use",
+			 XROCE_UDP_PORT, net->ns.inum);
+	NL_SET_ERR_MSG_FMT(extack, "%s", why);
+	pr_err("%s\n", why);
+}
+
 /**
  * xroce_udp_get() - a link more in a namespace: there is a socket from the first
  *
@@ -214,18 +234,8 @@ int xroce_udp_get(struct net *net, struct netlink_ext_ack *extack)
 	if (!err)
 		xn->users++;
 	mutex_unlock(&xroce_udp_lock);
-	if (err == -EADDRINUSE) {
-		NL_SET_ERR_MSG(extack,
-			       "UDP port 4791 of the network namespace is in use; rdma_rxe holds it while its module is loaded");
-		pr_err("UDP port %u of network namespace %u is in use%s\n",
-		       XROCE_UDP_PORT, net->ns.inum,
-		       net_eq(net, &init_net) ?
-		       "; rdma_rxe holds it while its module is loaded" : "");
-	} else if (err) {
-		NL_SET_ERR_MSG(extack, "no UDP socket for port 4791");
-		pr_err("no socket for UDP port %u in network namespace %u: %d\n",
-		       XROCE_UDP_PORT, net->ns.inum, err);
-	}
+	if (err)
+		say_why(net, err, extack);
 	return err;
 }
 
