@@ -530,6 +530,9 @@ static void qp_set(int argc, char **argv)
 			fail("qp set: steering is the XDP program's, and the "
 			     "link runs without (try: rdmatool link set %s "
 			     "xdp auto)", name);
+		if (xl.xdp_mode == XROCE_XDP_MODE_GENERIC)
+			warn("link %s: xdp is generic: packets stay where they "
+			     "are until it is native", name);
 		put_u32(msg, XROCE_A_QP_STEER_CPU, cpu);
 		if (!xdp_steer(&xl, steer))
 			fail("qp set: steer %s: %s", steer, xdp_why());
