@@ -11,6 +11,7 @@
 #include <linux/ipv6.h>
 #include <linux/netlink.h>
 #include <linux/skbuff.h>
+#include <linux/wait_bit.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
 #include <net/net_namespace.h>
@@ -26,7 +27,7 @@
  * @sock6: then too, unless the kernel runs without IPv6
  */
 struct xroce_net {
-	u32 users;
+	atomic_t users;
 	struct socket *sock4;
 	struct socket *sock6;
 };
@@ -229,10 +230,10 @@ int xroce_udp_get(struct net *net, struct netlink_ext_ack *extack)
 	int err = 0;
 
 	mutex_lock(&xroce_udp_lock);
-	if (!xn->users)
+	if (!atomic_read(&xn->users))
 		err = socks_new(net, xn);
 	if (!err)
-		xn->users++;
+		atomic_inc(&xn->users);
 	mutex_unlock(&xroce_udp_lock);
 	if (err)
 		say_why(net, err, extack);
@@ -250,10 +251,13 @@ void xroce_udp_put(struct net *net)
 	struct xroce_net *xn = net_generic(net, xroce_net_id);
 
 	mutex_lock(&xroce_udp_lock);
-	if (!--xn->users) {
+	if (atomic_read(&xn->users) == 1) {
 		sock_free(&xn->sock4);
 		sock_free(&xn->sock6);
 	}
+	/* From here on the namespace may go. */
+	if (atomic_dec_and_test(&xn->users))
+		wake_up_var(&xn->users);
 	mutex_unlock(&xroce_udp_lock);
 }
 
@@ -261,8 +265,8 @@ static void __net_exit net_exit(struct net *net)
 {
 	struct xroce_net *xn = net_generic(net, xroce_net_id);
 
-	/* Its netdevs went before, and its links with them. */
-	WARN_ON_ONCE(xn->users);
+	/* Its links have been told to go; who frees one may be on the way here. */
+	wait_var_event(&xn->users, !atomic_read(&xn->users));
 }
 
 static struct pernet_operations xroce_net_ops = {
