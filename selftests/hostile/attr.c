@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Tests of what the verbs accept and refuse, and of what a query says then:
+ * creation and transitions of QPs, CQs, memory regions, mapped rings.
+ *
+ *   attr DEVICE
+ */
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <tap.h>
+
+#include "device.h"
+
+static struct ibv_context *ctx;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static char *arena;
+#define ARENA (4 << 20)
+
+static const char *name(int err)
+{
+	return err ? strerrorname_np(err) : "success";
+}
+
+static void expect(const char *what, int got, int want)
+{
+	tap_ok(got == want, "%s: %s", what, name(want));
+	if (got != want)
+		tap_note("was: %s", name(got));
+}
+
+/* Create and destroy. Return: errno. */
+static int qp_errno(struct ibv_qp_init_attr init)
+{
+	struct ibv_qp *qp;
+
+	init.send_cq = init.recv_cq = cq;
+	qp = ibv_create_qp(pd, &init);
+	return qp ? ibv_destroy_qp(qp) : errno;
+}
+
+static void qp_creation(void)
+{
+#define RC(...) (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC,	\
+					   .cap = { __VA_ARGS__ } }
+	struct ibv_device_attr dev;
+	struct ibv_qp_init_attr init = RC(3, 5, 2, 7, 100);
+	struct ibv_qp_attr attr;
+	struct ibv_qp *qp;
+
+	ibv_query_device(ctx, &dev);
+	expect("RC, no send or receive", qp_errno(RC(0, 0, 0, 0, 0)), 0);
+	expect("RC, the most of all",
+	       qp_errno(RC(dev.max_qp_wr, dev.max_qp_wr, dev.max_sge,
+			   dev.max_sge, 1024)), 0);
+	expect("RC, send WRs past the limit",
+	       qp_errno(RC(dev.max_qp_wr + 1, 1, 1, 1, 0)), EINVAL);
+	expect("RC, receive WRs past the limit",
+	       qp_errno(RC(1, dev.max_qp_wr + 1, 1, 1, 0)), EINVAL);
+	expect("RC, 2^31 send WRs", qp_errno(RC(1u << 31, 1, 1, 1, 0)), EINVAL);
+	expect("RC, send SGEs past the limit",
+	       qp_errno(RC(1, 1, dev.max_sge + 1, 1, 0)), EINVAL);
+	expect("RC, receive SGEs past the limit",
+	       qp_errno(RC(1, 1, 1, dev.max_sge + 1, 0)), EINVAL);
+	expect("RC, 2^31 SGEs", qp_errno(RC(1, 1, 1u << 31, 1, 0)), EINVAL);
+	expect("RC, inline past the limit", qp_errno(RC(1, 1, 1, 1, 1025)),
+	       EINVAL);
+
+	init.send_cq = init.recv_cq = cq;
+	qp = ibv_create_qp(pd, &init);
+	tap_ok(qp && init.cap.max_send_wr >= 3 && init.cap.max_recv_wr >= 5 &&
+	       init.cap.max_send_sge >= 2 && init.cap.max_recv_sge >= 7 &&
+	       init.cap.max_inline_data >= 100,
+	       "creation gives what was asked for");
+	memset(&init, 0, sizeof(init));
+	if (!qp || ibv_query_qp(qp, &attr, IBV_QP_CAP, &init))
+		errx(1, "cannot query a QP");
+	tap_ok(init.cap.max_recv_sge >= 7 && attr.qp_state == IBV_QPS_RESET,
+	       "and a query the same");
+	ibv_destroy_qp(qp);
+}
+
+static int mtu_of_port(void)
+{
+	struct ibv_port_attr port;
+
+	if (ibv_query_port(ctx, 1, &port))
+		errx(1, "cannot query the port");
+	return port.active_mtu;
+}
+
+/* INIT to RTR with one attribute spoilt; on success back to INIT. */
+#define RTR_WITH(field, value, want) do {				\
+	struct ibv_qp_attr _a = rtr_attr(ctx, qp->qp_num);		\
+									\
+	_a.field = (value);						\
+	expect("RTR, " #field " = " #value,				\
+	       ibv_modify_qp(qp, &_a, RTR_MASK), want);			\
+	if (!(want))							\
+		back_to_init(qp);					\
+} while (0)
+
+#define RTS_WITH(field, value, want) do {				\
+	struct ibv_qp_attr _a = rts_attr();				\
+									\
+	_a.field = (value);						\
+	expect("RTS, " #field " = " #value,				\
+	       ibv_modify_qp(qp, &_a, RTS_MASK), want);			\
+} while (0)
+
+static void back_to_init(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE) || to_init(qp))
+		errx(1, "cannot reset a QP");
+}
+
+static void qp_transitions(void)
+{
+	struct ibv_qp_attr rtr, rts = rts_attr(), attr = {};
+	struct ibv_qp *qp = new_qp(pd, cq, 16, 2);
+	struct ibv_qp_init_attr init;
+	int mtu = mtu_of_port();
+
+	if (!qp)
+		errx(1, "cannot create a QP");
+	expect("RESET to RTS", ibv_modify_qp(qp, &rts, RTS_MASK), EINVAL);
+	attr.qp_state = IBV_QPS_INIT;
+	attr.port_num = 2;
+	expect("INIT, port 2",
+	       ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT |
+			     IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS), EINVAL);
+	attr.port_num = 1;
+	attr.pkey_index = 1;
+	expect("INIT, P_Key index 1",
+	       ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT |
+			     IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS), EINVAL);
+	expect("INIT", to_init(qp), 0);
+
+	RTR_WITH(path_mtu, mtu, 0);
+	if (mtu < IBV_MTU_4096)
+		RTR_WITH(path_mtu, mtu + 1, EINVAL);
+	RTR_WITH(path_mtu, 0, EINVAL);
+	RTR_WITH(path_mtu, 6, EINVAL);
+	RTR_WITH(max_dest_rd_atomic, 0, 0);
+	RTR_WITH(max_dest_rd_atomic, 128, 0);
+	RTR_WITH(max_dest_rd_atomic, 129, EINVAL);
+	RTR_WITH(min_rnr_timer, 31, 0);
+	RTR_WITH(min_rnr_timer, 32, EINVAL);
+	RTR_WITH(dest_qp_num, 1 << 24, EINVAL);
+	RTR_WITH(ah_attr.is_global, 0, EINVAL);
+	RTR_WITH(ah_attr.port_num, 2, EINVAL);
+	RTR_WITH(ah_attr.grh.sgid_index, 200, ENODATA);
+	/* An IPv4 address does not reach an IPv6 one. */
+	RTR_WITH(ah_attr.grh.dgid, ((union ibv_gid){ .raw = { 0xfe, 0x80,
+		 [15] = 1 } }), EINVAL);
+	rtr = rtr_attr(ctx, 0x123456);
+	expect("RTR", ibv_modify_qp(qp, &rtr, RTR_MASK), 0);
+
+	RTS_WITH(max_rd_atomic, 129, EINVAL);
+	RTS_WITH(timeout, 32, EINVAL);
+	RTS_WITH(retry_cnt, 8, EINVAL);
+	RTS_WITH(rnr_retry, 8, EINVAL);
+	expect("RTS", ibv_modify_qp(qp, &rts, RTS_MASK), 0);
+
+	if (ibv_query_qp(qp, &attr, RTR_MASK | RTS_MASK | IBV_QP_ACCESS_FLAGS |
+			 IBV_QP_PORT, &init))
+		errx(1, "cannot query a QP");
+	tap_ok(attr.qp_state == IBV_QPS_RTS && attr.path_mtu == IBV_MTU_1024 &&
+	       attr.dest_qp_num == 0x123456 && attr.rq_psn == 0xfffff0 &&
+	       attr.sq_psn == 0xfffff0 && attr.max_dest_rd_atomic == 4 &&
+	       attr.max_rd_atomic == 4 && attr.min_rnr_timer == 1 &&
+	       attr.timeout == 10 && attr.retry_cnt == 3 &&
+	       attr.rnr_retry == 2 && attr.qp_access_flags == ALL_ACCESS &&
+	       attr.port_num == 1, "a query says what was set");
+	tap_ok(attr.ah_attr.is_global && attr.ah_attr.grh.traffic_class == 0x20 &&
+	       !memcmp(&attr.ah_attr.grh.dgid, &rtr.ah_attr.grh.dgid, 16),
+	       "and the path");
+	expect("RTS again", ibv_modify_qp(qp, &rts, RTS_MASK), EINVAL);
+	attr.cur_qp_state = IBV_QPS_RTR;
+	attr.qp_state = IBV_QPS_RTS;
+	expect("RTS to RTS, said to be in RTR",
+	       ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE),
+	       EINVAL);
+	expect("destroy in RTS", ibv_destroy_qp(qp), 0);
+}
+
+static int mr_errno(void *addr, size_t len, int access)
+{
+	struct ibv_mr *mr = ibv_reg_mr(pd, addr, len, access);
+
+	return mr ? ibv_dereg_mr(mr) : errno;
+}
+
+static void regions(void)
+{
+	char *ro = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *hole = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	struct ibv_mr *a, *b;
+
+	expect("MR of one byte", mr_errno(arena + 5, 1, ALL_ACCESS), 0);
+	expect("MR of no bytes", mr_errno(arena + 5, 0, ALL_ACCESS), 0);
+	expect("MR of 4 MiB at an odd address",
+	       mr_errno(arena + 1, ARENA - 1, ALL_ACCESS), 0);
+	expect("MR of memory that is not there", mr_errno(hole, 8192, 0), EFAULT);
+	expect("MR to write to memory that may not be written",
+	       mr_errno(ro, 8192, IBV_ACCESS_LOCAL_WRITE), EFAULT);
+	expect("MR past the end of addresses",
+	       mr_errno((void *)-8192, 16384, 0), EINVAL);
+	expect("MR of 2^63 bytes", mr_errno(arena, 1ull << 63, 0), EINVAL);
+	expect("MR, remote write without local",
+	       mr_errno(arena, 1, IBV_ACCESS_REMOTE_WRITE), EINVAL);
+	expect("MR, relaxed ordering",
+	       mr_errno(arena, 1, IBV_ACCESS_RELAXED_ORDERING), 0);
+	expect("MR, on demand", mr_errno(arena, 1, IBV_ACCESS_ON_DEMAND),
+	       EOPNOTSUPP);
+	expect("MR, zero based", mr_errno(arena, 1, IBV_ACCESS_ZERO_BASED),
+	       EOPNOTSUPP);
+	expect("MR, for windows", mr_errno(arena, 1, IBV_ACCESS_MW_BIND),
+	       EOPNOTSUPP);
+	a = ibv_reg_mr_iova(pd, arena, 8192, -8192ull, ALL_ACCESS);
+	tap_ok(a, "MR that ends with the last address");
+	if (a)
+		ibv_dereg_mr(a);
+	a = ibv_reg_mr_iova(pd, arena, 8192, -4096ull, ALL_ACCESS);
+	tap_ok(!a && errno == EINVAL, "MR that wraps round: EINVAL");
+	a = ibv_reg_mr(pd, arena, 1, 0);
+	b = ibv_reg_mr(pd, arena, 1, 0);
+	tap_ok(a && b && (a->lkey ^ b->lkey) & ~0x3ffu,
+	       "keys are not numbered one after the other");
+	ibv_dereg_mr(a);
+	ibv_dereg_mr(b);
+	munmap(ro, 8192);
+	munmap(hole, 8192);
+}
+
+static int cq_errno(int cqe)
+{
+	struct ibv_cq *q = ibv_create_cq(ctx, cqe, NULL, NULL, 0);
+
+	if (!q)
+		return errno;
+	if (q->cqe < cqe)
+		tap_note("asked for %d entries, got %d", cqe, q->cqe);
+	return q->cqe < cqe ? ERANGE : ibv_destroy_cq(q);
+}
+
+static void queues(void)
+{
+	struct ibv_device_attr dev;
+	struct ibv_qp *qp;
+
+	ibv_query_device(ctx, &dev);
+	expect("CQ of 1", cq_errno(1), 0);
+	expect("CQ of 1000", cq_errno(1000), 0);
+	expect("CQ of too many", cq_errno(dev.max_cqe + 1), EINVAL);
+	qp = new_qp(pd, cq, 1, 1);
+	expect("destroy a CQ with a QP", ibv_destroy_cq(cq), EBUSY);
+	expect("deallocate a PD with a QP", ibv_dealloc_pd(pd), EBUSY);
+	ibv_destroy_qp(qp);
+}
+
+/* Where a new CQ's ring is mapped in this process. */
+struct map {
+	void *addr;
+	size_t len;
+	off_t offset;
+};
+
+static struct map last_ring(void)
+{
+	unsigned long from, to, offset;
+	struct map map = {};
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "r");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (!strstr(line, "uverbs") ||
+		    sscanf(line, "%lx-%lx %*s %lx", &from, &to, &offset) != 3)
+			continue;
+		if (!map.addr || (off_t)offset > map.offset)
+			map = (struct map) { (void *)from, to - from, offset };
+	}
+	if (f)
+		fclose(f);
+	if (!map.addr)
+		errx(1, "no ring is mapped");
+	return map;
+}
+
+static int map_errno(size_t len, int prot, int flags, off_t offset)
+{
+	void *p = mmap(NULL, len, prot, flags, ctx->cmd_fd, offset);
+
+	return p == MAP_FAILED ? errno : munmap(p, len);
+}
+
+static void mappings(void)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	struct ibv_cq *q = ibv_create_cq(ctx, 500, NULL, NULL, 0);
+	struct map ring = last_ring();
+	volatile uint32_t *word, *moved;
+	int status;
+
+	expect("a ring mapped again",
+	       map_errno(ring.len, rw, MAP_SHARED, ring.offset), 0);
+	expect("in part",
+	       map_errno(4096, rw, MAP_SHARED, ring.offset), EINVAL);
+	expect("from its middle",
+	       map_errno(ring.len - 4096, rw, MAP_SHARED,
+			 ring.offset + 4096), EINVAL);
+	expect("longer than it is",
+	       map_errno(ring.len + 4096, rw, MAP_SHARED, ring.offset),
+	       EINVAL);
+	expect("privately",
+	       map_errno(ring.len, rw, MAP_PRIVATE, ring.offset), EINVAL);
+	expect("to execute",
+	       map_errno(ring.len, rw | PROT_EXEC, MAP_SHARED,
+			 ring.offset), EPERM);
+	expect("what there is none of",
+	       map_errno(4096, rw, MAP_SHARED, 1ll << 40), EINVAL);
+
+	word = mmap(NULL, ring.len, rw, MAP_SHARED, ctx->cmd_fd, ring.offset);
+	if (word == MAP_FAILED)
+		err(1, "mmap");
+	expect("mprotect to execute",
+	       mprotect((void *)word, ring.len, rw | PROT_EXEC) ? errno : 0,
+	       EACCES);
+	tap_ok(mremap((void *)word, ring.len, ring.len + 4096,
+		      MREMAP_MAYMOVE) == MAP_FAILED, "mremap does not grow it");
+	moved = mremap((void *)word, ring.len, ring.len,
+		       MREMAP_MAYMOVE | MREMAP_FIXED,
+		       mmap(NULL, ring.len, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	tap_ok(moved != MAP_FAILED, "mremap moves it");
+	ibv_destroy_cq(q);
+	moved[17] = 4711;
+	if (!fork())
+		_exit(moved[17] == 4711 ? 0 : 1);
+	wait(&status);
+	tap_ok(!status && moved[17] == 4711,
+	       "it outlives its queue, here and in a child");
+	expect("mapping it after that",
+	       map_errno(ring.len, rw, MAP_SHARED, ring.offset), EINVAL);
+	munmap((char *)moved + 4096, ring.len - 4096);
+	tap_ok(moved[17] == 4711, "its first page is left by munmap of the rest");
+	munmap((void *)moved, 4096);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2)
+		errx(2, "usage: attr DEVICE");
+	tap_start();
+	ctx = open_device(argv[1]);
+	pd = ibv_alloc_pd(ctx);
+	cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	arena = mmap(NULL, ARENA, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!pd || !cq || arena == MAP_FAILED)
+		err(1, "cannot begin");
+	qp_creation();
+	qp_transitions();
+	regions();
+	queues();
+	mappings();
+	expect("destroy the CQ", ibv_destroy_cq(cq), 0);
+	expect("deallocate the PD", ibv_dealloc_pd(pd), 0);
+	expect("close the device", ibv_close_device(ctx), 0);
+	return tap_end();
+}
