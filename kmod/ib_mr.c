@@ -58,7 +58,8 @@ static struct ib_mr *xroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 	/* A hint that is not ours to follow may be given, a right may not. */
 	if (access & ~(XROCE_MR_ACCESS | IB_ACCESS_OPTIONAL))
 		return ERR_PTR(-EOPNOTSUPP);
-	if (iova + length < iova || start + length < start)
+	/* The last byte may be the last there is. */
+	if (length && iova + length - 1 < iova)
 		return ERR_PTR(-EINVAL);
 	kmr = kzalloc(sizeof(*kmr), GFP_KERNEL_ACCOUNT);
 	if (!kmr)
