@@ -387,7 +387,7 @@ static int xroce_ib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 	attr->rq_psn = qp->hot.epsn;
 	attr->sq_psn = qp->hot.next;
 	attr->sq_draining = qp->hot.state == XROCE_QPS_SQD &&
-			    qp->hot.una != qp->hot.next;
+			    xroce_req_draining(&qp->req);
 	spin_unlock_bh(&qp->lock);
 	mutex_unlock(&kqp->mutex);
 	attr->cur_qp_state = attr->qp_state;

@@ -63,7 +63,7 @@ static bool xroce_comp_upto(struct xroce_qp *qp, u32 psn)
 	u32 owed = xroce_comp_owed(qp, psn);
 
 	xroce_req_advance(qp, owed);
-	if (qp->hot.state != XROCE_QPS_RTS && qp->hot.state != XROCE_QPS_SQD)
+	if (!xroce_qp_sends(qp))
 		return false;
 	if (owed == psn)
 		return true;

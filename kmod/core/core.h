@@ -520,6 +520,17 @@ static inline struct xroce_send_wqe *xroce_req_wqe(const struct xroce_req *req,
 	return (void *)(req->wqe + (i & (req->depth - 1)) * req->stride);
 }
 
+static inline bool xroce_qp_sends(const struct xroce_qp *qp)
+{
+	return qp->hot.state == XROCE_QPS_RTS || qp->hot.state == XROCE_QPS_SQD;
+}
+
+/* In SQD: is there still something begun and not completed? Under the lock. */
+static inline bool xroce_req_draining(const struct xroce_req *req)
+{
+	return req->head != req->tail && xroce_req_swq(req, req->head)->started;
+}
+
 /* READ and atomics: those that are answered with data. */
 static inline bool xroce_wqe_is_read(const struct xroce_send_wqe *wqe)
 {

@@ -454,18 +454,24 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	return f;
 }
 
-/* The work request to go on with, NULL when nothing can be sent now. */
+/*
+ * The work request to go on with, NULL when nothing can be sent now. In SQD what
+ * was begun is brought to its end, and nothing new begun (IBTA 10.3.1.5).
+ */
 static struct xroce_swq *xroce_req_current(struct xroce_qp *qp)
 {
+	bool drain = qp->hot.state == XROCE_QPS_SQD;
 	struct xroce_req *req = &qp->req;
 	struct xroce_swq *e;
 
-	if (req->cur == req->tail && !xroce_req_pull(qp))
+	if (req->cur == req->tail && (drain || !xroce_req_pull(qp)))
 		return NULL;
 	if (xroce_req_blocked(req, req->cur))
 		return NULL;
 	e = xroce_req_swq(req, req->cur);
 	if (!e->started) {
+		if (drain)
+			return NULL;
 		e->psn = qp->hot.next;
 		e->npsn = max(DIV_ROUND_UP(e->len, xroce_mtu(qp)), 1u);
 		e->started = true;
@@ -506,11 +512,11 @@ static bool xroce_req_after_read(const struct xroce_qp *qp)
  */
 struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 {
-	struct xroce_hot *hot = &qp->hot;
+	const struct xroce_hot *hot = &qp->hot;
 	struct xroce_req *req = &qp->req;
 	struct xroce_frame *f;
 
-	while (hot->state == XROCE_QPS_RTS && !req->rnr_until) {
+	while (xroce_qp_sends(qp) && !req->rnr_until) {
 		f = xroce_req_build(qp);
 		if (f || qp->nomem)
 			return f;

@@ -105,7 +105,7 @@ bool xroce_qp_pending(const struct xroce_qp *qp)
 	if (qp->resp.rd_active || qp->resp.nak ||
 	    (qp->hot.resp_flags & XROCE_RESP_ACK))
 		return true;
-	return qp->hot.state == XROCE_QPS_RTS && !req->rnr_until &&
+	return xroce_qp_sends(qp) && !req->rnr_until &&
 	       (req->cur != req->tail || !READ_ONCE(req->ring->wake));
 }
 
