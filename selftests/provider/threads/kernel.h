@@ -21,6 +21,8 @@ void kernel_start(void);
 void kernel_stop(void);
 struct xroce_ring_info kernel_cq(int i);
 void kernel_qp(int i, struct xroce_ring_info *sq, struct xroce_ring_info *rq);
+/* Packets in flight at most, for QPs that get connected from now on */
+void kernel_window(uint32_t n);
 void kernel_modify(int i, enum kernel_state state);
 /* Nothing is on its way, nothing left to be run. */
 void kernel_idle(void);

@@ -3,15 +3,16 @@
  * What the transport core finds under the kernel's names when several threads of
  * a test stand for CPUs. Written for TSan: all that the kernel does by READ_ONCE
  * and WRITE_ONCE is atomic here, and nothing else. Now and then a thread pauses
- * before an access to what is shared, so that others come in between.
+ * before it changes what is shared, so that others come in between, also where
+ * there are many for a processor.
  */
 #ifndef XROCE_ENV_H
 #define XROCE_ENV_H
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
+#include <unistd.h>
 #include <xroce/base.h>
 
 #define U32_MAX		UINT32_MAX
@@ -21,8 +22,8 @@ static inline void pause_now_and_then(void)
 	static __thread u32 seed;
 
 	seed = seed * 1664525 + 1013904223;
-	if (seed >> 26 == 0)
-		sched_yield();
+	if (seed >> 24 == 0)
+		usleep(seed & 0x100000 ? 20 : 10000);
 }
 
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)

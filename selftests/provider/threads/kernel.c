@@ -42,7 +42,7 @@ static struct {
 	.changed = PTHREAD_COND_INITIALIZER,
 };
 
-static struct xroce_dev dev = { .cwnd_init = 4, .cwnd_max = 4 };
+static struct xroce_dev dev;
 static struct xroce_qp qps[N];
 static struct xroce_rq rqs[N];
 static struct xroce_cq cqs[N];
@@ -348,6 +348,12 @@ void kernel_qp(int i, struct xroce_ring_info *sq, struct xroce_ring_info *rq)
 	qp->req.wqe = calloc(sq->depth, STRIDE);
 	qp->req.swq = calloc(sq->depth, sizeof(*qp->req.swq));
 	xroce_qp_init(qp);
+}
+
+void kernel_window(uint32_t n)
+{
+	dev.cwnd_init = n;
+	dev.cwnd_max = n;
 }
 
 static void modify(int i, struct xroce_attr *attr, u32 mask)

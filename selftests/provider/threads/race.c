@@ -327,10 +327,11 @@ static void *poller(void *arg)
 	return NULL;
 }
 
-static void start(void)
+static void start(uint32_t window)
 {
 	int i, k;
 
+	kernel_window(window);
 	for (i = 0; i < N; i++) {
 		struct host *h = &hosts[i];
 
@@ -427,9 +428,20 @@ static void await(struct step *s, uint32_t sent, uint32_t got, bool sleeper)
 	}
 }
 
+/* The other side's last steps take about as long */
+static void any_moment(void)
+{
+	static __thread uint32_t seed;
+	volatile uint32_t n;
+
+	seed = seed * 1664525 + 1013904223;
+	for (n = seed >> 18; n; n--)
+		;
+}
+
 /*
- * One burst at a time in the whole world, there and back or only there: whatever
- * is overlooked, nothing that follows brings it to light.
+ * One burst at a time in the whole world, there and back or only there, one packet
+ * in flight: whatever is overlooked, nothing that follows brings it to light.
  */
 static void *stepper(void *arg)
 {
@@ -445,6 +457,7 @@ static void *stepper(void *arg)
 					if (!take(&s->h->room))
 						fail("nothing to receive into");
 				s->posted += n;
+				any_moment();
 				if (post_send(s->h, round & 1, 0, n))
 					fail("QP %d: burst refused", s->h->i);
 			} else {
@@ -462,7 +475,7 @@ static void test_lockstep(bool both)
 	pthread_t threads[N];
 	int i;
 
-	start();
+	start(1);
 	for (i = 0; i < N; i++) {
 		s[i].h = &hosts[i];
 		s[i].both = both;
@@ -481,7 +494,7 @@ static void test_traffic(void)
 	struct poster p[N][POSTERS];
 	int i, k;
 
-	start();
+	start(4);
 	for (i = 0; i < N; i++) {
 		pthread_create(&threads[i][POSTERS], NULL, poller, &hosts[i]);
 		for (k = 0; k < POSTERS; k++) {
@@ -557,7 +570,7 @@ static void test_flush(int rounds)
 		pthread_t threads[N][POSTERS];
 		struct poster p[N][POSTERS];
 
-		start();
+		start(4);
 		stop = false;
 		for (i = 0; i < N; i++) {
 			for (k = 0; k < POSTERS; k++) {
