@@ -9,6 +9,7 @@
 #include <linux/btf_ids.h>
 #include <linux/cpumask.h>
 #include <linux/hash.h>
+#include <net/netdev_rx_queue.h>
 #include <net/xdp.h>
 
 #include <xroce/xdp.h>
@@ -24,6 +25,16 @@ static bool link_is_on(const struct xroce_link *link,
 	return ndev == dev ||
 	       (is_vlan_dev(ndev) && vlan_dev_real_dev(ndev) == dev) ||
 	       (is_vlan_dev(dev) && vlan_dev_real_dev(dev) == ndev);
+}
+
+/*
+ * Generic XDP may copy a frame first, and the copy does not know the length of
+ * its Ethernet header (skb->mac_len): from another CPU's cpumap it would go to
+ * ip_rcv() with that header still on, and be lost (6.12, 7.2).
+ */
+static bool is_generic(const struct xdp_rxq_info *rxq)
+{
+	return rxq == &rxq->dev->_rx[rxq->queue_index].xdp_rxq;
 }
 
 /* One of the link's CPUs by the QP's number: the same as long as they are. */
@@ -73,12 +84,13 @@ __bpf_kfunc int bpf_xroce_addr(struct xdp_md *ctx, const void *gid, u32 gid__sz)
  * @qpn: the QP it is for
  *
  * XDP programs, wherever they run. Return: the CPU that was set for the QP, or
- * one of those set for its link; XROCE_XDP_CPU_STAY when neither was, or
- * XROCE_XDP_CPU_NO_QP when no link on the frame's netdev has such a QP.
+ * one of those set for its link; XROCE_XDP_CPU_STAY when neither was, and under
+ * generic XDP; or XROCE_XDP_CPU_NO_QP when no link on the frame's netdev has such
+ * a QP.
  */
 __bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
 {
-	const struct net_device *dev = ((struct xdp_buff *)ctx)->rxq->dev;
+	const struct xdp_rxq_info *rxq = ((struct xdp_buff *)ctx)->rxq;
 	struct xroce_kqp *kqp;
 	struct xroce_qp *qp;
 	int cpu;
@@ -87,8 +99,10 @@ __bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
 	if (!qp)
 		return XROCE_XDP_CPU_NO_QP;
 	kqp = xroce_qp_kqp(qp);
-	if (!link_is_on(kqp->link, dev))
+	if (!link_is_on(kqp->link, rxq->dev))
 		return XROCE_XDP_CPU_NO_QP;
+	if (is_generic(rxq))
+		return XROCE_XDP_CPU_STAY;
 	cpu = READ_ONCE(kqp->steer_cpu);
 	return cpu >= 0 ? cpu : steer_cpu(kqp->link, qpn);
 }

@@ -242,6 +242,9 @@ static void set_steer(const struct xlink *xl, const char *list)
 		fail("link set %s: steering is the XDP program's, and the link "
 		     "runs without (try: rdmatool link set %s xdp auto)",
 		     xl->name, xl->name);
+	if (xl->xdp_mode == XROCE_XDP_MODE_GENERIC && *list)
+		warn("link %s: xdp is generic: packets stay where they are until it is native",
+		     xl->name);
 	msg = xroce_msg(XROCE_CMD_LINK_SET, 0);
 	put_str(msg, XROCE_A_LINK_DEV_NAME, xl->name);
 	put_str(msg, XROCE_A_LINK_STEER, list);
