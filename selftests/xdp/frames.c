@@ -24,9 +24,11 @@
 #include <cases.h>
 #include <tap.h>
 
+#define __noreturn __attribute__((__noreturn__))
+
 static u8 frame[FRAME_MAX], got[FRAME_MAX];
 
-static void __attribute__((noreturn)) die(const char *what)
+static void __noreturn die(const char *what)
 {
 	fprintf(stderr, "frames: %s: %s\n", what, strerror(errno));
 	exit(1);
@@ -152,17 +154,20 @@ static void take(const char *ifname, int seconds)
 		.mr_type = PACKET_MR_PROMISC,
 	};
 	struct pollfd pfd = { .fd = open_socket(ifname), .events = POLLIN };
+	bool begun = false;
 
 	if (setsockopt(pfd.fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all,
 		       sizeof(all)))
 		die("promiscuous mode");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	puts("ready");
-	while (poll(&pfd, 1, seconds * 1000) > 0) {
+	/* The sender may take its time to begin. */
+	while (poll(&pfd, 1, (begun ? seconds : 60) * 1000) > 0) {
 		u32 len = take_one(pfd.fd);
 
 		if (!len)
 			continue;
+		begun = true;
 		normalise(got, len);
 		for (size_t i = 0; i < ARRAY_SIZE(frame_cases); i++) {
 			if (make(&frame_cases[i], macs) != len)
