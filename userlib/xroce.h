@@ -130,6 +130,7 @@ static inline void xroce_unlock(struct xroce_lock *l)
 		pthread_spin_unlock(&l->spin);
 }
 
+/* Indices run modulo 2^32, a multiple of any depth: slots go on over the wrap. */
 static inline void *xroce_slot(const struct xroce_map *m, uint32_t index)
 {
 	return m->ring->slot + (size_t)(index & (m->depth - 1)) * m->stride;
@@ -149,8 +150,10 @@ static inline void xroce_put_sge(struct xroce_sge *dst,
  * wq_full() - is there no slot for element @prod?
  *
  * Acquires the kernel's index: it has copied what was in the slots before it,
- * so they may be written. The kernel's index is looked at only when the one we
- * remember does not suffice: the line it lies in is the kernel's.
+ * so they may be written. It only grows, hence an old value errs towards full: we
+ * look only when the one we remember does not suffice, for its cache line is the
+ * kernel's. Before it publishes a completion it has moved the index, so that who
+ * has polled one finds the slot free.
  */
 static inline bool wq_full(struct xroce_wq *wq, uint32_t prod)
 {
