@@ -23,7 +23,9 @@ static struct {
 
 static const struct sim_scenario * const groups[] = {
 	sim_exact_scenarios,
+	sim_error_scenarios,
 	sim_random_scenarios,
+	sim_other_scenarios,
 	NULL,
 };
 
@@ -155,7 +157,7 @@ int main(int argc, char **argv)
 		for (s = groups[i]; s->name; s++) {
 			for (j = 0; j < nonly && strcmp(only[j], s->name); j++)
 				;
-			if (nonly && j == nonly)
+			if (nonly ? j == nonly : s->open)
 				continue;
 			if (one) {
 				run_world(s, world);

@@ -14,7 +14,10 @@ void sim_net_corrupt(u8 *buf, u32 len)
 		buf[sim_below(len)] ^= 1 << sim_below(8);
 }
 
-/* When a packet has passed the sender's link and the receiver's; 0: dropped. */
+/*
+ * When a packet has passed the sender's link and the receiver's, which is the
+ * slower one and has a queue; 0: dropped.
+ */
 static u64 net_links(struct sim_node *from, struct sim_node *to, u32 len)
 {
 	const struct sim_cfg *c = &W->cfg;
@@ -23,7 +26,7 @@ static u64 net_links(struct sim_node *from, struct sim_node *to, u32 len)
 	if (!c->rate)
 		return now;
 	wire = len * SIM_SEC / c->rate;
-	from->link_free = max(from->link_free, now) + wire;
+	from->link_free = max(from->link_free, now) + wire / 4;
 	t = from->link_free + c->delay / 2;
 	to->in_pkts++;
 	if (to->in_free > t && (to->in_free - t) * c->rate / SIM_SEC > c->queue) {

@@ -1,3 +1,519 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Scenarios beside traffic: flows that share a link, users and peers that mean
+ * ill, a CQ that overflows; and the core's time. Single-threaded.
+ */
+#include <time.h>
+
 #include "sim.h"
-void sim_bench(void) {}
+
+static struct sim_cfg plain_cfg(void)
+{
+	return (struct sim_cfg){
+		.nodes = 2,
+		.delay = 10 * SIM_US,
+		.max_len = 1 << 16,
+		.cwnd_init = 16,
+		.cwnd_max = 256,
+		.timeout = 14,
+		.plain = true,
+		.fixed = true,
+		.v6 = sim_chance(5000),
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr = 8,
+		.mtu_shift = 12,
+		.max_rd = 4,
+	};
+}
+
+/* Fairness. */
+
+#define FLOWS		4
+#define WARM_UP		(200 * SIM_MS)
+#define MEASURED	(8 * SIM_SEC)
+
+static void keep_busy(void *arg)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 1 << 16,
+			       .nsge = 1, .signaled = true };
+	struct sim_ep *ep = arg;
+
+	/* More than the path holds: the window decides, not the user. */
+	while (ep->ops.n < 22 && sim_post(ep, &opt))
+		;
+}
+
+static void flow_handler(struct sim_cq *cq)
+{
+	struct sim_conn *c;
+
+	sim_poll(cq);
+	sim_cq_arm(cq, XROCE_ARM_NEXT);
+	for (c = W->conns; c; c = c->next)
+		if (c->ep[0].scq == cq)
+			keep_busy(&c->ep[0]);
+}
+
+static u32 acked(const struct sim_ep *ep)
+{
+	return ep->wire.una;
+}
+
+static void run_fair(u64 seed)
+{
+	struct sim_cfg cfg = plain_cfg();
+	u32 from[FLOWS], i = 0, n, lo = ~0u, hi = 0, sum = 0;
+	struct sim_node *sink;
+	struct sim_conn *c;
+	u64 drops, pkts;
+
+	(void)seed;
+	cfg.nodes = FLOWS + 1;
+	cfg.rate = 125000000;
+	cfg.timeout = 12;
+	cfg.delay = sim_range(20, 200) * SIM_US;
+	cfg.queue = sim_range(800, 800) * 1000;
+	cfg.mtu_shift = sim_range(11, 12);
+	cfg.cwnd_max = 1024;
+	cfg.max_len = 1 << 19;
+	cfg.jitter = 2 * SIM_US;
+	sim_world_new(&cfg, 0);
+	sink = W->node[FLOWS];
+	for (i = 0; i < FLOWS; i++) {
+		c = sim_conn_new(W->node[i], sink);
+		sim_connect(c, true);
+		c->ep[0].scq->handler = flow_handler;
+		sim_cq_arm(c->ep[0].scq, XROCE_ARM_NEXT);
+		/* Those who come late get as much. */
+		sim_at(sim_now() + i * 10 * SIM_MS, SIM_EV_FN, keep_busy,
+		       &c->ep[0], 0);
+	}
+	sim_run_until(sim_now() + WARM_UP);
+	drops = sink->in_drops;
+	pkts = sink->in_pkts;
+	for (i = 0, c = W->conns; c; c = c->next)
+		from[i++] = acked(&c->ep[0]);
+	sim_run_until(sim_now() + MEASURED);
+	for (i = 0, c = W->conns; c; c = c->next, i++) {
+		n = (acked(&c->ep[0]) - from[i]) & XROCE_PSN_MASK;
+		sim_trace("flow %u: %u packets, window %u", i, n,
+			  c->ep[0].qp.req.cwnd);
+		lo = min(lo, n);
+		hi = max(hi, n);
+		sum += n;
+	}
+	drops = sink->in_drops - drops;
+	pkts = sink->in_pkts - pkts;
+	sim_trace("%llu of %llu packets lost", (unsigned long long)drops,
+		  (unsigned long long)pkts);
+	sim_check(drops * 100 < pkts, "%llu of %llu packets lost",
+		  (unsigned long long)drops, (unsigned long long)pkts);
+	sim_check(lo * FLOWS >= sum * 0.8 && hi * FLOWS <= sum * 1.2,
+		  "the shares are between %u and %u of %u packets", lo, hi,
+		  sum);
+	/* And the link is in use. */
+	sim_check((u64)sum << cfg.mtu_shift >= cfg.rate * (MEASURED / SIM_MS) / 1000 * 8 / 10,
+		  "only %u packets", sum);
+	sim_total_ops += W->ops_done;
+	sim_world_free();
+}
+
+/* Packets that must not count, among those that do. */
+
+static u32 forged[8];
+
+static u32 put_len(u8 *b, u32 len)
+{
+	u32 ip = b[0] >> 4 == 4 ? 20 : 40;
+
+	if (ip == 20) {
+		b[2] = len >> 8;
+		b[3] = len;
+	} else {
+		b[4] = (len - 40) >> 8;
+		b[5] = len - 40;
+	}
+	b[ip + 4] = (len - ip) >> 8;
+	b[ip + 5] = len - ip;
+	return ip;
+}
+
+/* Make a copy of a good packet bad in one way, whatever its ICRC says. */
+static u32 forge(u8 *b, u32 len, u32 how)
+{
+	u32 ip = put_len(b, len);
+	u8 *bth = b + ip + 8;
+
+	switch (how) {
+	case 0:		/* another source */
+		b[ip == 20 ? 15 : 23] ^= 1 << sim_below(8);
+		break;
+	case 1:		/* another destination */
+		b[ip == 20 ? 19 : 39] ^= 1 << sim_below(8);
+		break;
+	case 2:		/* P_Key */
+		bth[3] ^= 1 << sim_below(7);
+		break;
+	case 3:		/* no such QP */
+		bth[5] ^= 1 << sim_below(8);
+		break;
+	case 4:		/* transport */
+		bth[0] ^= 0x20 << sim_below(3);
+		break;
+	case 5:		/* version */
+		bth[1] ^= 1 << sim_below(4);
+		break;
+	case 6:		/* cut short, in the headers perhaps */
+		len = ip + 8 + sim_below(sim_chance(5000) ? 12 + 4 :
+					 len - ip - 8 - 4);
+		put_len(b, len);
+		break;
+	case 7:		/* the content */
+		bth[12 + sim_below(len - ip - 8 - 12)] ^= 1 << sim_below(8);
+		return len;
+	}
+	if (len >= ip + 8 + 12 + 4)
+		wire_icrc_set(b, len);
+	return len;
+}
+
+static bool forge_hook(struct sim_ep *from, const u8 *buf, u32 len,
+		       const struct xroce_pkt *p)
+{
+	struct sim_pkt *pkt;
+	u32 how = sim_below(8);
+
+	(void)p;
+	if (!sim_chance(3000))
+		return false;
+	/* A cut that leaves a whole shorter packet is another packet. */
+	if (how == 6 && (p->info & XROCE_OP_PAYLOAD) && len > 400)
+		how = 7;
+	forged[how]++;
+	pkt = calloc(1, sizeof(*pkt));
+	pkt->to = from->peer->node;
+	pkt->ep = from->peer;
+	pkt->corrupted = true;
+	pkt->buf = malloc(len);
+	memcpy(pkt->buf, buf, len);
+	pkt->len = forge(pkt->buf, len, how);
+	if (how == 6 && pkt->len >= 20 + 8 + 12 + 4)
+		pkt->buf[pkt->len - 1] ^= 1;
+	pkt->forged = true;
+	sim_at(sim_now() + sim_below(30000), SIM_EV_PKT, NULL, pkt, 0);
+	return false;
+}
+
+static void run_forged(u64 seed)
+{
+	struct sim_cfg cfg = plain_cfg();
+	struct sim_conn *c;
+	u32 i;
+
+	(void)seed;
+	memset(forged, 0, sizeof(forged));
+	cfg.fixed = false;
+	cfg.max_len = 1 << 13;
+	sim_world_new(&cfg, 0);
+	for (i = 0; i < 3; i++) {
+		c = sim_conn_new(W->node[0], W->node[1]);
+		sim_connect(c, true);
+	}
+	W->drop = forge_hook;
+	sim_users_start(2000);
+	sim_drain();
+	W->drop = NULL;
+	W->ops_wanted = 0;
+	sim_run_until(sim_now() + 5 * SIM_MS);
+	sim_verify_quiet();
+	for (i = 0; i < ARRAY_SIZE(forged); i++)
+		sim_check(forged[i], "no packet forged in way %u", i);
+	sim_check(!sim_count(XROCE_CNT_TIMEOUT) && !W->reconnects,
+		  "forged packets have an effect");
+	sim_check(sim_count(XROCE_CNT_DROP_ADDR) &&
+		  sim_count(XROCE_CNT_DROP_ICRC) &&
+		  sim_count(XROCE_CNT_DROP_PKEY) &&
+		  sim_count(XROCE_CNT_DROP_NO_QP) &&
+		  sim_count(XROCE_CNT_DROP_TVER) &&
+		  sim_count(XROCE_CNT_DROP_SHORT), "a drop was not counted");
+	sim_total_ops += W->ops_done;
+	sim_world_free();
+}
+
+/* A peer that is authentic and mad: what it sends is right in form. */
+static void mad_packet(struct sim_ep *to)
+{
+	static const u8 ext[32] = {
+		[6] = 16, [7] = 4, [8] = 4, [9] = 4, [10] = 16, [11] = 20,
+		[12] = 16, [13] = 4, [15] = 4, [16] = 4, [17] = 4, [18] = 12,
+		[19] = 28, [20] = 28, [3] = 4, [5] = 4, [22] = 4, [23] = 4,
+	};
+	u8 b[40 + 8 + 12 + 28 + 4100 + 4];
+	u32 ip = to->qp.av.l3_len - 8, pay, pad, len, psn, max;
+	struct sim_region *r = to->rem;
+	u8 *bth = b + ip + 8, *e = bth + 12;
+	u64 va;
+
+	sim_fill(b, sizeof(b), sim_rnd());
+	memcpy(b, to->qp.av.l3, ip + 8);
+	memcpy(b + (ip == 20 ? 12 : 8), to->qp.av.l3 + (ip == 20 ? 16 : 24),
+	       ip == 20 ? 4 : 16);
+	memcpy(b + (ip == 20 ? 16 : 24), to->qp.av.l3 + (ip == 20 ? 12 : 8),
+	       ip == 20 ? 4 : 16);
+	bth[0] = sim_chance(300) ? sim_rnd() : sim_below(24);
+	pay = sim_chance(5000) ? 0 : sim_chance(5000) ? to->mtu :
+	      sim_below(to->mtu + 4);
+	pad = -pay & 3;
+	bth[1] = pad << 4 | (sim_below(4) << 6);
+	bth[2] = bth[3] = 0xff;
+	bth[5] = to->qp.hot.qpn >> 16;
+	bth[6] = to->qp.hot.qpn >> 8;
+	bth[7] = to->qp.hot.qpn;
+	max = bth[0] >= 13 && bth[0] <= 18 ? to->qp.hot.una : to->qp.hot.epsn;
+	psn = max + (sim_chance(6000) ? 0 : sim_below(20) - 10);
+	bth[9] = psn >> 16;
+	bth[10] = psn >> 8;
+	bth[11] = psn;
+	if (bth[0] < 32 && ext[bth[0]] >= 16 && sim_chance(8000)) {
+		va = sim_region_addr(r, sim_below(r->len));
+		for (len = 0; len < 8; len++)
+			e[len] = va >> (56 - 8 * len);
+		for (len = 0; len < 4; len++)
+			e[8 + len] = r->mr.key >> (24 - 8 * len);
+		e[12] = e[13] = 0;
+		if (sim_chance(5000)) {
+			e[14] = pay >> 8;
+			e[15] = pay;
+		}
+	}
+	if (bth[0] >= 13 && bth[0] <= 18 && sim_chance(8000))
+		e[0] = 0x1f;
+	len = e - b + (bth[0] < 32 ? ext[bth[0]] : 0) + pay + pad + 4;
+	put_len(b, len);
+	wire_icrc_set(b, len);
+	sim_raw_rx(to->node, b, len, sim_chance(1000));
+}
+
+static void discard(struct sim_cq *cq)
+{
+	cq->cons = READ_ONCE(cq->cq.ring->prod);
+	smp_store_release(&cq->cq.ring->cons, cq->cons);
+}
+
+static void forget(struct sim_ep *ep)
+{
+	struct sim_msg *m;
+	struct sim_op *op;
+
+	while ((op = sim_list_pop(&ep->ops))) {
+		free(op->data);
+		free(op);
+	}
+	while ((m = sim_list_pop(&ep->msgs))) {
+		free(m->data);
+		free(m);
+	}
+	while (ep->recvs.n)
+		free(sim_list_pop(&ep->recvs));
+	ep->loc->head = ep->loc->tail;
+	ep->rem->head = ep->rem->tail;
+	ep->rcv->head = ep->rcv->tail;
+}
+
+/* Both ends anew; what they knew is nothing any more. */
+static void start_over(struct sim_conn *c)
+{
+	struct sim_region *r;
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		sim_ep_reset(&c->ep[i]);
+	forget(&c->ep[0]);
+	forget(&c->ep[1]);
+	for (r = W->regions; r; r = r->next)
+		sim_read(r, 0, r->shadow, r->len);
+	sim_connect(c, true);
+}
+
+static void check_guards(void)
+{
+	struct sim_region *r;
+
+	for (r = W->regions; r; r = r->next) {
+		sim_read(r, 0, r->shadow, r->len);
+		sim_region_verify(r);
+	}
+}
+
+static void mad_world(u32 steps, void (*turn)(struct sim_ep *ep))
+{
+	struct sim_cfg cfg = plain_cfg();
+	struct sim_conn *c;
+	struct sim_ep *ep;
+	u32 i;
+
+	cfg.max_len = 1 << 13;
+	cfg.mtu_shift = sim_range(8, 12);
+	cfg.partial = 1000;
+	cfg.nomem = 100;
+	cfg.smp = 2000;
+	sim_world_new(&cfg, 0);
+	W->checks_off = true;
+	c = sim_conn_new(W->node[0], W->node[1]);
+	sim_connect(c, true);
+	while (steps--) {
+		ep = &c->ep[sim_below(2)];
+		if (!ep->in_xmit)
+			turn(ep);
+		for (i = sim_below(4); i; i--)
+			sim_step();
+		for (i = 0; i < 2; i++) {
+			discard(c->ep[i].scq);
+			discard(c->ep[i].rcq);
+		}
+		if ((c->ep[0].qp.hot.state == XROCE_QPS_ERR ||
+		     c->ep[1].qp.hot.state == XROCE_QPS_ERR) &&
+		    sim_chance(2000))
+			start_over(c);
+		sim_total_ops++;
+	}
+	sim_run_until(sim_now() + SIM_SEC);
+	check_guards();
+	forget(&c->ep[0]);
+	forget(&c->ep[1]);
+	sim_world_free();
+}
+
+static void mad_peer_turn(struct sim_ep *ep)
+{
+	if (sim_chance(3000)) {
+		forget(ep);
+		forget(ep->peer);
+		sim_post_recvs(ep);
+		sim_post_random(ep);
+		sim_sq_push(ep, false);
+	}
+	mad_packet(ep);
+}
+
+static void run_mad_peer(u64 seed)
+{
+	(void)seed;
+	mad_world(4000, mad_peer_turn);
+}
+
+/* A user who writes anything anywhere in the rings at any time. */
+static void mad_user_turn(struct sim_ep *ep)
+{
+	struct xroce_ring *sq = ep->qp.req.ring, *rq = ep->rq.ring;
+	struct xroce_ring *cq = ep->scq->cq.ring;
+	u8 *slot;
+
+	forget(ep);
+	forget(ep->peer);
+	sim_post_recvs(ep);
+	sim_post_random(ep);
+	switch (sim_below(16)) {
+	case 0:
+		sq->prod = sim_chance(5000) ? sim_rnd() : sq->prod + 3;
+		break;
+	case 1:
+		sq->cons = sim_rnd();
+		break;
+	case 2:
+		rq->prod = sim_chance(5000) ? sim_rnd() : rq->prod + 3;
+		break;
+	case 3:
+		rq->cons = sim_rnd();
+		break;
+	case 4:
+		sq->wake = sim_rnd();
+		rq->wake = sim_rnd();
+		break;
+	case 5:
+		cq->arm = sim_below(4);
+		break;
+	case 6:
+		if (sim_chance(200))
+			cq->cons = sim_rnd();
+		break;
+	case 7:
+		if (sim_chance(500))
+			cq->prod = sim_rnd();
+		break;
+	case 8: case 9: case 10:
+		slot = sq->slot + sim_below(ep->sq_depth) * ep->stride;
+		slot[sim_below(ep->stride)] ^= 1 << sim_below(8);
+		break;
+	case 11:
+		slot = sq->slot + sim_below(ep->sq_depth) * ep->stride;
+		sim_fill(slot, sim_below(ep->stride + 1), sim_rnd());
+		break;
+	case 12:
+		slot = rq->slot + sim_below(ep->rq_depth) * ep->rstride;
+		slot[sim_below(ep->rstride)] ^= 1 << sim_below(8);
+		break;
+	}
+	sim_doorbell(ep);
+	/* His own idea of where he is does not matter either. */
+	ep->sq_prod = READ_ONCE(sq->prod);
+	ep->rq_prod = READ_ONCE(rq->prod);
+}
+
+static void run_mad_user(u64 seed)
+{
+	(void)seed;
+	mad_world(3000, mad_user_turn);
+}
+
+/* More completions than the CQ holds. */
+static void run_overrun(u64 seed)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 20, .nsge = 1,
+			       .signaled = true };
+	struct sim_cfg cfg = plain_cfg();
+	u32 depth = 1 << sim_range(1, 4), i;
+	struct sim_conn *c = NULL;
+	struct sim_ep *ep;
+
+	(void)seed;
+	sim_world_new(&cfg, 0);
+	c = sim_conn_new(W->node[0], W->node[1]);
+	ep = &c->ep[0];
+	ep->scq = sim_cq_new(ep->node, depth);
+	ep->qp.scq = &ep->scq->cq;
+	sim_connect(c, true);
+	for (i = 0; i < depth + sim_range(1, 5); i++)
+		sim_check(sim_post(ep, &opt), "no room");
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(ep->scq->overrun, "no overrun");
+	sim_check(sim_count(XROCE_CNT_CQ_OVERRUN) <= 1, "counted twice");
+	sim_check(ep->scq->cq.ring->prod == depth, "%u elements in %u slots",
+		  ep->scq->cq.ring->prod, depth);
+	sim_poll(ep->scq);
+	/* It is not to be trusted any more, though there is room now. */
+	sim_post(ep, &opt);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(ep->scq->cq.ring->prod == depth, "goes on after an overrun");
+	sim_world_free();
+}
+
+const struct sim_scenario sim_other_scenarios[] = {
+	{ "fair", "four flows share a link within 20 %, lose under 1 %",
+	  run_fair, 0, 6, true },
+	{ "forged", "forged packets among good ones change nothing",
+	  run_forged, 0, 10 },
+	{ "mad-peer", "anything from an authentic peer is survived",
+	  run_mad_peer, 0, 20 },
+	{ "mad-user", "anything written to the rings is survived",
+	  run_mad_user, 0, 20 },
+	{ "overrun", "a CQ overflows, once", run_overrun, 0, 20 },
+	{ NULL, NULL, NULL, 0, 0, false }
+};
+
+/* The time of the core alone: two nodes that hand each other packets. */
+
+void sim_bench(void)
+{
+}

@@ -95,7 +95,7 @@ static void plan_atomic(struct sim_ep *ep, struct sim_op *op, bool shared)
 		op->result = *word + op->swap_add;
 	else
 		op->result = *word == op->compare ? op->swap_add : *word;
-	if (!op->status)
+	if (!op->status || op->partial)
 		*word = op->result;
 }
 
@@ -198,6 +198,7 @@ struct sim_op *sim_post(struct sim_ep *ep, const struct sim_opt *opt)
 	op->wr = opt->wr;
 	op->len = wr_is_atomic(opt->wr) ? 8 : opt->len;
 	op->status = opt->status;
+	op->maybe = opt->maybe;
 	op->partial = opt->partial;
 	op->signaled = opt->signaled;
 	op->solicited = opt->solicited;

@@ -17,7 +17,7 @@
 #define SIM_MAX_NODES		8
 #define SIM_TAB			256	/* QPs and MRs a node can have */
 #define SIM_ATOMS		16	/* words for atomics in a region */
-#define SIM_SHARED_MAX		(1 << 17) /* values that a shared word takes */
+#define SIM_SHARED_MAX		(1 << 14) /* values that a shared word takes */
 
 struct sim_node;
 struct sim_conn;
@@ -76,8 +76,8 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
  * @smp: that another CPU comes in between while a burst is being sent
  * @rnr_late: that receives are posted late
  * @reorder: that a packet is delayed and overtaken
- * @rate: bytes a second of a node's link, 0 is without limit
- * @queue: bytes that the receiving node's link queues, with @rate
+ * @rate: bytes a second to a node, 0 is without limit; four times that from it
+ * @queue: bytes that the way to a node queues, with @rate
  */
 struct sim_cfg {
 	u32 nodes;
@@ -168,6 +168,7 @@ struct sim_op {
 	u64 wr_id;
 	u8 wr;
 	u8 status;		/* to be expected */
+	u8 maybe;		/* or this one */
 	bool signaled;
 	bool solicited;
 	bool is_inline;
@@ -400,6 +401,7 @@ struct sim_pkt {
 	u32 len;
 	bool ce;
 	bool corrupted;
+	bool forged;
 	u8 *buf;
 };
 
@@ -519,6 +521,7 @@ void sim_check_shared(void);
  * struct sim_opt - what to post
  * @more: another one follows at once: do not show it to the core yet
  * @status: how it is to end, 0 for success
+ * @maybe: how it may end instead
  * @recv_status: and the receive that it consumes
  * @partial: with @status: some of it may be done before it fails
  * @tweak: makes the work request wrong
@@ -536,6 +539,7 @@ struct sim_opt {
 	bool shared;
 	bool more;
 	u8 status;
+	u8 maybe;
 	u8 recv_status;
 	bool partial;
 	void (*tweak)(struct sim_ep *ep, struct xroce_send_wqe *wqe);
@@ -564,6 +568,7 @@ void sim_reopen(struct sim_conn *c);
  * struct sim_scenario - one line of the report
  * @run: one world
  * @ops: operations to be done in all worlds together, 0: @worlds says
+ * @open: a goal that is not reached yet: run by name only
  */
 struct sim_scenario {
 	const char *name;
@@ -571,6 +576,7 @@ struct sim_scenario {
 	void (*run)(u64 seed);
 	u64 ops;
 	u32 worlds;
+	bool open;
 };
 
 extern const struct sim_scenario sim_random_scenarios[];

@@ -692,7 +692,7 @@ bool wire_valid(const struct sim_pkt *pkt)
 	default:
 		return false;
 	}
-	if (ep->qp.dead || W->checks_off)
+	if (ep->qp.dead || W->checks_off || pkt->forged)
 		return false;
 	if (!pkt->corrupted)
 		return true;
