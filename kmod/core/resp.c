@@ -427,6 +427,7 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 	const struct xroce_pkt *pkt = &rx->pkt;
 	struct xroce_hot *hot = &qp->hot;
 	u32 npsn = 1;
+	bool ack;
 
 	if (qp->resp.fatal) {
 		xroce_env_count(qp->dev, XROCE_CNT_DROP_STATE, 1);
@@ -463,10 +464,16 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		npsn = xroce_resp_atomic(qp, pkt);
 	if (!npsn)
 		return;
+	/*
+	 * What fills a gap is acknowledged though nobody asked: the one that
+	 * asked may have fallen into the gap in silence, and the peer shall know
+	 * that it gets on.
+	 */
+	ack = pkt->ackreq || (hot->resp_flags & XROCE_RESP_GAP);
 	xroce_resp_advance(hot, pkt->info, npsn);
 	/* A NAK that has not left yet speaks of what has now been executed. */
 	qp->resp.nak = 0;
-	if (pkt->ackreq && (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)))
+	if (ack && (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)))
 		hot->resp_flags |= XROCE_RESP_ACK;
 }
 
