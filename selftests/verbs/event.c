@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Completion and asynchronous events, and the errors of what is not offered. One
+ * thread.
+ */
+#include <poll.h>
+
+#include "verbs.h"
+
+static bool readable(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, ms) == 1;
+}
+
+/* One completion event of @cq, within the time */
+static bool event_of(struct pair *p, int side)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	NEED(readable(p->channel->fd, WAIT_S * 1000), "no event");
+	NEED(!ibv_get_cq_event(p->channel, &cq, &context), "ibv_get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+	NEED(cq == p->cq[side] && context == p, "the event of another CQ");
+	return true;
+}
+
+static bool quiet(struct pair *p)
+{
+	NEED(!readable(p->channel->fd, 50), "an event that nobody asked for");
+	return true;
+}
+
+static bool round_trip(struct pair *p, unsigned int flags)
+{
+	NEED(!post_recv(p, 1, 1, 0, 8), "ibv_post_recv");
+	NEED(!post_simple(p, 0, IBV_WR_SEND, 2, 0, 8,
+			  IBV_SEND_SIGNALED | flags), "ibv_post_send");
+	return true;
+}
+
+static bool events(struct pair *p)
+{
+	struct ibv_wc wc[4];
+	int i;
+
+	TRY(round_trip(p, 0));
+	TRY(reap(p->cq[0], wc, 1, IBV_WC_SUCCESS));
+	TRY(quiet(p));
+	/* What is there when it is asked for raises no event */
+	NEED(!ibv_req_notify_cq(p->cq[1], 0), "ibv_req_notify_cq");
+	TRY(quiet(p));
+	TRY(reap(p->cq[1], wc, 1, IBV_WC_SUCCESS));
+	for (i = 0; i < 200; i++) {
+		TRY(round_trip(p, 0));
+		TRY(event_of(p, 1));
+		/* Asked for, then looked: else one could slip between */
+		NEED(!ibv_req_notify_cq(p->cq[1], 0), "ibv_req_notify_cq");
+		TRY(reap(p->cq[1], wc, 1, IBV_WC_SUCCESS));
+		TRY(reap(p->cq[0], wc, 1, IBV_WC_SUCCESS));
+	}
+	/* One request, one event */
+	TRY(round_trip(p, 0));
+	TRY(event_of(p, 1));
+	TRY(round_trip(p, 0));
+	TRY(reap(p->cq[1], wc, 2, IBV_WC_SUCCESS));
+	TRY(reap(p->cq[0], wc, 2, IBV_WC_SUCCESS));
+	return quiet(p);
+}
+
+bool test_events(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 64) && events(&p);
+
+	pair_free(&p);
+	return ok;
+}
+
+static bool solicited(struct pair *p)
+{
+	struct ibv_wc wc[4];
+
+	NEED(!ibv_req_notify_cq(p->cq[1], 1), "ibv_req_notify_cq");
+	TRY(round_trip(p, 0));
+	TRY(quiet(p));
+	TRY(round_trip(p, IBV_SEND_SOLICITED));
+	TRY(event_of(p, 1));
+	TRY(reap(p->cq[0], wc, 2, IBV_WC_SUCCESS));
+	TRY(reap(p->cq[1], wc, 2, IBV_WC_SUCCESS));
+	/* Asked for any, a request for a solicited one does not weaken it */
+	NEED(!ibv_req_notify_cq(p->cq[1], 0) &&
+	     !ibv_req_notify_cq(p->cq[1], 1), "ibv_req_notify_cq");
+	TRY(round_trip(p, 0));
+	TRY(event_of(p, 1));
+	TRY(reap(p->cq[0], wc, 1, IBV_WC_SUCCESS));
+	TRY(reap(p->cq[1], wc, 1, IBV_WC_SUCCESS));
+	/* An error is as good as solicited */
+	NEED(!ibv_req_notify_cq(p->cq[1], 1), "ibv_req_notify_cq");
+	NEED(!post_recv(p, 1, 1, 0, 8), "ibv_post_recv");
+	TRY(qp_to(p->qp[1], IBV_QPS_ERR));
+	TRY(event_of(p, 1));
+	return true;
+}
+
+bool test_solicited(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 64) && solicited(&p);
+
+	pair_free(&p);
+	return ok;
+}
+
+static bool overflow(struct pair *p)
+{
+	struct ibv_async_event event;
+	int i, n = p->cq[1]->cqe + 1;
+	struct ibv_wc wc[DEPTH];
+
+	for (i = 0; i < n; i++) {
+		NEED(!post_recv(p, 1, i, 0, 8), "ibv_post_recv %d", i);
+		NEED(!post_simple(p, 0, IBV_WR_SEND, i, 0, 8,
+				  IBV_SEND_SIGNALED), "ibv_post_send %d", i);
+		TRY(reap(p->cq[0], wc, 1, IBV_WC_SUCCESS));
+	}
+	NEED(readable(ctx->async_fd, WAIT_S * 1000), "no asynchronous event");
+	for (;;) {
+		NEED(!ibv_get_async_event(ctx, &event), "ibv_get_async_event");
+		ibv_ack_async_event(&event);
+		if (event.event_type == IBV_EVENT_CQ_ERR)
+			break;
+		NEED(readable(ctx->async_fd, 1000), "event %s only",
+		     ibv_event_type_str(event.event_type));
+	}
+	NEED(event.element.cq == p->cq[1], "the event of another CQ");
+	/* What it holds is as good as ever */
+	for (i = 0; i < n - 1; i++) {
+		TRY(reap(p->cq[1], wc, 1, IBV_WC_SUCCESS));
+		NEED(wc[0].wr_id == (uint64_t)i, "element %d", i);
+	}
+	return true;
+}
+
+bool test_overflow(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 4) && overflow(&p);
+
+	pair_free(&p);
+	return ok;
+}
+
+static bool refused(const char *what, const void *made)
+{
+	NEED(!made && errno == EOPNOTSUPP, "%s: %s", what,
+	     made ? "made" : strerror(errno));
+	return true;
+}
+
+/* What a device says it has none of, it does not make */
+static bool unsupported(struct pair *p)
+{
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_qp_init_attr qp = {
+		.send_cq = p->cq[0],
+		.recv_cq = p->cq[0],
+		.cap = { 1, 1, 1, 1, 0 },
+	};
+	struct ibv_ah_attr ah = { .port_num = 1, .is_global = 1 };
+	struct ibv_parent_domain_init_attr domain = { .pd = pd };
+	struct ibv_td_init_attr td = {};
+	struct ibv_device_attr attr;
+
+	NEED(!ibv_query_device(ctx, &attr), "ibv_query_device");
+	if (!attr.max_srq)
+		TRY(refused("SRQ", ibv_create_srq(pd, &srq)));
+	if (!attr.max_mw)
+		TRY(refused("MW", ibv_alloc_mw(pd, IBV_MW_TYPE_2)));
+	if (!attr.max_ah)
+		TRY(refused("AH", ibv_create_ah(pd, &ah)));
+	qp.qp_type = IBV_QPT_RAW_PACKET;
+	TRY(refused("raw QP", ibv_create_qp(pd, &qp)));
+	if (!attr.max_ah) {
+		qp.qp_type = IBV_QPT_UD;
+		TRY(refused("UD QP", ibv_create_qp(pd, &qp)));
+		qp.qp_type = IBV_QPT_UC;
+		TRY(refused("UC QP", ibv_create_qp(pd, &qp)));
+		TRY(refused("parent domain", ibv_alloc_parent_domain(ctx, &domain)));
+		TRY(refused("thread domain", ibv_alloc_td(ctx, &td)));
+	}
+	return true;
+}
+
+bool test_unsupported(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 4) && unsupported(&p);
+
+	pair_free(&p);
+	return ok;
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Queues that are full, reset, flushed and destroyed, and used from more than
+ * one process and thread.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "verbs.h"
+
+static bool full(struct pair *p)
+{
+	struct ibv_wc wc[DEPTH];
+	int i, k, err;
+
+	NEED(p->cap.max_send_wr == DEPTH && p->cap.max_recv_wr == DEPTH,
+	     "queues of %u and %u", p->cap.max_send_wr, p->cap.max_recv_wr);
+	/* They wait for somebody to receive the first */
+	for (i = 0; i < DEPTH; i++) {
+		err = post_simple(p, 0, IBV_WR_SEND, i, 0, 8,
+				  i % 4 == 3 ? IBV_SEND_SIGNALED : 0);
+		NEED(!err, "send %d: %s", i, strerror(err));
+	}
+	err = post_simple(p, 0, IBV_WR_SEND, i, 0, 8, 0);
+	NEED(err == ENOMEM, "one too many: %s", strerror(err));
+	for (i = 0; i < DEPTH; i++)
+		NEED(!post_recv(p, 1, i, 0, 8), "receive %d", i);
+	for (i = 0; i < DEPTH; i += 4) {
+		TRY(reap(p->cq[0], wc, 1, IBV_WC_SUCCESS));
+		NEED(wc[0].wr_id == (uint64_t)i + 3, "completion of %llu",
+		     (unsigned long long)wc[0].wr_id);
+		for (k = 0; k < 4; k++) {
+			err = post_simple(p, 0, IBV_WR_RDMA_WRITE, i, 0, 8, 0);
+			NEED(!err, "a slot is not free after its completion");
+		}
+	}
+	TRY(reap(p->cq[1], wc, DEPTH, IBV_WC_SUCCESS));
+	return true;
+}
+
+bool test_full(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 64);
+	int i;
+
+	for (i = 0; ok && i < 3; i++) {
+		ok = full(&p) && qp_to(p.qp[0], IBV_QPS_RESET) &&
+		     qp_to(p.qp[1], IBV_QPS_RESET) && pair_connect(&p);
+	}
+	pair_free(&p);
+	return ok;
+}
+
+static bool reset(struct pair *p, int round)
+{
+	struct ibv_wc wc[DEPTH];
+	int i, n = round % DEPTH;
+
+	/* Left: n completions each, receives of no one, sends of no answer */
+	for (i = 0; i < DEPTH; i++)
+		post_recv(p, 1, i, 0, 8);
+	for (i = 0; i < n; i++)
+		post_simple(p, 0, IBV_WR_SEND, i, 0, 8, IBV_SEND_SIGNALED);
+	if (round & 1)
+		usleep(2000);
+	TRY(qp_to(p->qp[0], IBV_QPS_RESET));
+	TRY(qp_to(p->qp[1], IBV_QPS_RESET));
+	for (i = 0; i < 2; i++)
+		NEED(!ibv_poll_cq(p->cq[i], 1, wc),
+		     "QP %d has a completion of %llu, %s, after RESET", i,
+		     (unsigned long long)wc[0].wr_id,
+		     ibv_wc_status_str(wc[0].status));
+	TRY(pair_connect(p));
+	fill(0, 0, 100, round);
+	for (i = 0; i < DEPTH; i++)
+		NEED(!post_recv(p, 1, 100 + i, 0, 100), "receive %d", i);
+	for (i = 0; i < DEPTH; i++)
+		NEED(!post_simple(p, 0, IBV_WR_SEND, 100 + i, 0, 100,
+				  IBV_SEND_SIGNALED), "send %d", i);
+	for (i = 0; i < 2; i++)
+		TRY(reap(p->cq[i], wc, DEPTH, IBV_WC_SUCCESS));
+	for (i = 0; i < DEPTH; i++)
+		NEED(wc[i].wr_id == 100u + i, "%llu instead of %d",
+		     (unsigned long long)wc[i].wr_id, 100 + i);
+	return same(1, 0, 100, round);
+}
+
+bool test_reset(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 64);
+	int i;
+
+	for (i = 0; ok && i < 40; i++)
+		ok = reset(&p, i);
+	pair_free(&p);
+	return ok;
+}
+
+/* QPs that share a CQ: those of one that goes vanish, the other's stay */
+static bool destroy_shared(struct pair *p)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = p->cq[0],
+		.recv_cq = p->cq[0],
+		.cap = { .max_recv_wr = 4, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_recv_wr wr = {}, *bad;
+	struct ibv_qp *qp[3];
+	struct ibv_wc wc[16];
+	int i, k;
+
+	for (i = 0; i < 3; i++) {
+		qp[i] = ibv_create_qp(pd, &init);
+		NEED(qp[i], "ibv_create_qp: %s", strerror(errno));
+		TRY(qp_to_err(qp[i]));
+	}
+	for (k = 0; k < 3; k++) {
+		for (i = 0; i < 3; i++) {
+			wr.wr_id = 10 * i + k;
+			NEED(!ibv_post_recv(qp[i], &wr, &bad), "receive");
+		}
+	}
+	TRY(reap(p->cq[0], wc, 2, IBV_WC_WR_FLUSH_ERR));
+	NEED(!ibv_destroy_qp(qp[1]), "ibv_destroy_qp: %s", strerror(errno));
+	TRY(reap(p->cq[0], wc, 5, IBV_WC_WR_FLUSH_ERR));
+	for (i = 0; i < 5; i++)
+		NEED(wc[i].wr_id / 10 != 1, "a completion of what is gone");
+	NEED(!ibv_poll_cq(p->cq[0], 1, wc), "a completion too many");
+	ibv_destroy_qp(qp[0]);
+	ibv_destroy_qp(qp[2]);
+	return true;
+}
+
+bool test_destroy(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 64) && destroy_shared(&p);
+
+	pair_free(&p);
+	return ok;
+}
+
+static bool flush(struct pair *p)
+{
+	struct ibv_wc wc[2 * DEPTH];
+	int i, sends = 0, recvs = 0;
+
+	for (i = 0; i < DEPTH; i++)
+		NEED(!post_recv(p, 0, 100 + i, 0, 8), "receive %d", i);
+	/* Nobody receives: the first waits and the others behind it */
+	for (i = 0; i < DEPTH; i++)
+		NEED(!post_simple(p, 0, IBV_WR_SEND, i, 0, 8, 0), "send %d", i);
+	TRY(qp_to(p->qp[0], IBV_QPS_ERR));
+	TRY(reap(p->cq[0], wc, 2 * DEPTH, IBV_WC_WR_FLUSH_ERR));
+	for (i = 0; i < 2 * DEPTH; i++) {
+		if (wc[i].wr_id < 100)
+			NEED(wc[i].wr_id == (uint64_t)sends++, "sends not in order");
+		else
+			NEED(wc[i].wr_id == 100u + recvs++,
+			     "receives not in order");
+	}
+	/* What comes later is flushed too, however often the queue goes round */
+	for (i = 0; i < 3 * DEPTH; i++) {
+		NEED(!post_simple(p, 0, IBV_WR_SEND, i, 0, 8, 0),
+		     "send %d in ERR", i);
+		TRY(reap(p->cq[0], wc, 1, IBV_WC_WR_FLUSH_ERR));
+		NEED(!post_recv(p, 0, 100 + i, 0, 8), "receive %d in ERR", i);
+		TRY(reap(p->cq[0], wc, 1, IBV_WC_WR_FLUSH_ERR));
+	}
+	return true;
+}
+
+bool test_flush(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 64) && flush(&p);
+
+	pair_free(&p);
+	return ok;
+}
+
+/* Traffic goes on while children are born, write to all they see, and die */
+static bool forks(struct pair *p)
+{
+	struct ibv_wc wc[2];
+	int i, status;
+	pid_t pid;
+
+	for (i = 0; i < 20; i++) {
+		NEED(!post_recv(p, 1, i, 0, 5000), "ibv_post_recv");
+		fill(0, 0, 5000, i);
+		pid = fork();
+		NEED(pid >= 0, "fork: %s", strerror(errno));
+		if (!pid) {
+			char *stack = alloca(65536);
+
+			memset(stack, i, 65536);
+			_exit(7);
+		}
+		NEED(!post_simple(p, 0, IBV_WR_SEND, i, 0, 5000,
+				  IBV_SEND_SIGNALED), "ibv_post_send");
+		TRY(reap(p->cq[0], wc, 1, IBV_WC_SUCCESS));
+		TRY(reap(p->cq[1], wc, 1, IBV_WC_SUCCESS));
+		TRY(same(1, 0, 5000, i));
+		waitpid(pid, &status, 0);
+		NEED(WIFEXITED(status) && WEXITSTATUS(status) == 7,
+		     "the child: status %#x", status);
+	}
+	return true;
+}
+
+bool test_fork(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 64) && forks(&p);
+
+	pair_free(&p);
+	return ok;
+}
+
+#define PER_THREAD	2000
+
+static struct pair *shared;
+static sem_t slots;
+static int failed_posts;
+
+/* A slot whose completion has been polled is free, whichever thread posts next */
+static void *post_many(void *arg)
+{
+	uint64_t who = (uintptr_t)arg;
+	int i;
+
+	for (i = 0; i < PER_THREAD; i++) {
+		sem_wait(&slots);
+		if (post_simple(shared, 0, IBV_WR_RDMA_WRITE, who << 32 | i,
+				8 * who, 8, IBV_SEND_SIGNALED))
+			__atomic_fetch_add(&failed_posts, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static bool reap_all(struct pair *p)
+{
+	uint32_t next[4] = {};
+	struct ibv_wc wc;
+	uint32_t who;
+	int n;
+
+	for (n = 0; n < 4 * PER_THREAD; n++) {
+		TRY(reap(p->cq[0], &wc, 1, IBV_WC_SUCCESS));
+		who = wc.wr_id >> 32;
+		NEED(who < 4 && next[who]++ == (uint32_t)wc.wr_id,
+		     "completion %d is of %#llx", n,
+		     (unsigned long long)wc.wr_id);
+		sem_post(&slots);
+	}
+	return true;
+}
+
+static bool threads(struct pair *p)
+{
+	pthread_t thread[4];
+	uintptr_t i;
+	bool ok;
+
+	shared = p;
+	sem_init(&slots, 0, DEPTH);
+	for (i = 0; i < 4; i++)
+		pthread_create(&thread[i], NULL, post_many, (void *)i);
+	ok = reap_all(p);
+	/* Or they would wait for ever */
+	for (i = 0; !ok && i < 4 * PER_THREAD; i++)
+		sem_post(&slots);
+	for (i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+	TRY(ok);
+	NEED(!failed_posts, "%d posts refused", failed_posts);
+	return true;
+}
+
+bool test_threads(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 64) && threads(&p);
+
+	pair_free(&p);
+	return ok;
+}

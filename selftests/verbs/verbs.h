@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What the tests of verbs share: one device, a pair of QPs on it connected to
+ * each other, and how a test says that it failed. verbs.c owns the state.
+ */
+#ifndef XROCE_VERBS_H
+#define XROCE_VERBS_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <infiniband/verbs.h>
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define DEPTH		16
+#define BUF_SIZE	65536
+#define WAIT_S		60
+#define ANY_ACCESS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define SEND_OPS	(IBV_QP_EX_WITH_RDMA_WRITE | \
+			 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
+			 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | \
+			 IBV_QP_EX_WITH_RDMA_READ | \
+			 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
+			 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+
+extern struct ibv_context *ctx;
+extern struct ibv_pd *pd;
+extern char *buf;		/* BUF_SIZE for each QP of a pair */
+extern struct ibv_mr *mr;
+
+/**
+ * struct pair - two connected QPs, each with a CQ of its own for all it does
+ * @ex: their extended CQs, the same as @cq
+ * @channel: of both CQs
+ * @psn: other at every connection, for a packet may outlive the last one
+ */
+struct pair {
+	struct ibv_qp *qp[2];
+	struct ibv_qp_ex *qpx[2];
+	struct ibv_cq *cq[2];
+	struct ibv_cq_ex *ex[2];
+	struct ibv_comp_channel *channel;
+	struct ibv_qp_cap cap;
+	uint32_t psn;
+};
+
+/* The test ends, failed, with a reason */
+#define NEED(cond, ...) do {			\
+	if (!(cond)) {				\
+		why(__VA_ARGS__);		\
+		return false;			\
+	}					\
+} while (0)
+
+#define TRY(call) do {				\
+	if (!(call))				\
+		return false;			\
+} while (0)
+
+void why(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+bool pair_make(struct pair *p, int cqe);
+bool pair_connect(struct pair *p);
+void pair_free(struct pair *p);
+bool qp_to(struct ibv_qp *qp, enum ibv_qp_state state);
+/* From RESET, by INIT */
+bool qp_to_err(struct ibv_qp *qp);
+
+struct ibv_sge sge_of(int side, uint32_t off, uint32_t len);
+int post_wr(struct ibv_qp *qp, struct ibv_send_wr *wr);
+int post_simple(struct pair *p, int side, enum ibv_wr_opcode op, uint64_t id,
+		uint32_t off, uint32_t len, unsigned int flags);
+int post_recv(struct pair *p, int side, uint64_t id, uint32_t off, uint32_t len);
+/* Waits, polling, for @n completions; all are to have @status */
+bool reap(struct ibv_cq *cq, struct ibv_wc *wc, int n,
+	  enum ibv_wc_status status);
+void fill(int side, uint32_t off, uint32_t len, unsigned int seed);
+bool same(int side, uint32_t off, uint32_t len, unsigned int seed);
+
+/* data.c */
+bool test_old_api(void);
+bool test_new_api(void);
+bool test_inline(void);
+bool test_extended_cq(void);
+/* life.c */
+bool test_full(void);
+bool test_reset(void);
+bool test_destroy(void);
+bool test_flush(void);
+bool test_fork(void);
+bool test_threads(void);
+/* event.c */
+bool test_events(void);
+bool test_solicited(void);
+bool test_overflow(void);
+bool test_unsupported(void);
+
+#endif /* XROCE_VERBS_H */
