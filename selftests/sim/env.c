@@ -207,6 +207,8 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 			sim_trace("%u: device takes %u of %u", ep->idx, taken,
 				  n);
 	}
+	if (W->take)
+		taken = W->take(ep, f, n);
 	for (i = 0; i < taken; i++)
 		give_away(ep, f[i]);
 	if (sim_chance(W->cfg.smp) && W->depth < 3) {

@@ -137,6 +137,17 @@ static void drop(struct sim_ep *from, u32 kinds, u32 skip, u32 count)
 		  (unsigned long long)is_n, (unsigned long long)(want)); \
 } while (0)
 
+static void post_quietly(struct sim_ep *ep, u32 n)
+{
+	struct sim_opt opt = { .nsge = 1, .wr = XROCE_WR_RDMA_WRITE };
+
+	while (n--) {
+		opt.len = sim_random_len(ep, 8192);
+		opt.more = n;
+		sim_check(sim_post(ep, &opt), "no room");
+	}
+}
+
 /* Nothing lost: nothing sent twice, no timer, and ACKs are few. */
 static void run_quiet(u64 seed)
 {
@@ -147,7 +158,13 @@ static void run_quiet(u64 seed)
 	(void)seed;
 	sim_post_recvs(&c->ep[1]);
 	for (i = 0; i < 20; i++) {
-		sim_post_n(&c->ep[0], 40);
+		sim_post_n(&c->ep[0], sim_range(1, 40));
+		/* Nobody waits for these, and yet they are acknowledged. */
+		post_quietly(&c->ep[0], sim_below(5));
+		sim_run_until(sim_now() + 5 * SIM_MS);
+		sim_check(c->ep[0].wire.una == c->ep[0].wire.max,
+			  "not acknowledged");
+		post(&c->ep[0], XROCE_WR_RDMA_WRITE, 1);
 		sim_settle_all(10 * SIM_MS);
 		sim_post_recvs(&c->ep[1]);
 	}
@@ -427,6 +444,96 @@ static void run_replay(u64 seed)
 	finish();
 }
 
+/* An answer from the right peer to what was never sent. */
+static void run_ghost(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c = sim_pair(&cfg);
+	struct sim_ep *ep = &c->ep[0];
+	u8 b[96] = {};
+	u32 l3, psn, n, i;
+
+	(void)seed;
+	/* What was sent stays where it is. */
+	drop(ep, XROCE_OP_REQUEST, 0, ~0u);
+	n = sim_range(1, 5);
+	for (i = 0; i < n; i++)
+		post(ep, XROCE_WR_RDMA_WRITE, 100);
+	l3 = c->ep[1].qp.av.l3_len;
+	memcpy(b, c->ep[1].qp.av.l3, l3);
+	b[l3 - 3] = 8 + 12 + 4 + 4;
+	b[l3 == 28 ? 3 : 5] = l3 == 28 ? 20 + 28 : 28;
+	b[l3] = XROCE_ACK;
+	b[l3 + 1] = 0x40;
+	b[l3 + 2] = b[l3 + 3] = 0xff;
+	b[l3 + 5] = ep->qp.hot.qpn >> 16;
+	b[l3 + 6] = ep->qp.hot.qpn >> 8;
+	b[l3 + 7] = ep->qp.hot.qpn;
+	psn = ep->wire.max + (sim_chance(5000) ? 0 : sim_below(1 << 22));
+	b[l3 + 9] = psn >> 16;
+	b[l3 + 10] = psn >> 8;
+	b[l3 + 11] = psn;
+	b[l3 + 12] = sim_chance(5000) ? 0x1f : 0x60 + sim_below(4);
+	wire_icrc_set(b, l3 + 12 + 8);
+	sim_raw_rx(ep->node, b, l3 + 12 + 8, false);
+	sim_poll_all();
+	is(DROP_GHOST, 1);
+	sim_check(ep->ops.n == n && ep->qp.hot.state == XROCE_QPS_RTS,
+		  "an answer to nothing counts");
+	W->drop = NULL;
+	sim_settle_all(SIM_SEC);
+	finish();
+}
+
+/* The connection goes, and another comes, while frames are with the device. */
+static void connect_later(void *arg)
+{
+	sim_connect(arg, false);
+}
+
+static u32 take_none(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	struct sim_conn *c = ep->conn;
+
+	if ((f[0]->kind == XROCE_FRAME_REQ) != (rule.skip == 0))
+		return n;
+	W->take = NULL;
+	rule.dropped = n;
+	sim_close_begin(c, false);
+	sim_close_end(c);
+	if (sim_chance(5000))
+		sim_connect(c, false);
+	else
+		sim_at(sim_now() + 20 * SIM_US, SIM_EV_FN, connect_later, c,
+		       0);
+	return 0;
+}
+
+static void run_reset(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c = sim_pair(&cfg);
+
+	(void)seed;
+	sim_post_recvs(&c->ep[0]);
+	sim_post_recvs(&c->ep[1]);
+	drop(&c->ep[0], XROCE_OP_REQUEST, sim_below(3), 1);
+	rule.skip = sim_below(2);
+	W->take = take_none;
+	sim_post_n(&c->ep[0], 10);
+	sim_post_n(&c->ep[1], 10);
+	sim_run_until(sim_now() + 10 * SIM_MS);
+	sim_check(!W->take, "nothing was sent");
+	W->drop = NULL;
+	sim_post_recvs(&c->ep[0]);
+	sim_post_recvs(&c->ep[1]);
+	sim_post_n(&c->ep[0], 10);
+	sim_post_n(&c->ep[1], 10);
+	sim_settle_all(20 * SIM_MS);
+	is(TIMEOUT, 0);
+	finish();
+}
+
 const struct sim_scenario sim_exact_scenarios[] = {
 	{ "quiet", "nothing lost: nothing sent twice, few ACKs", run_quiet, 0,
 	  10 },
@@ -439,6 +546,9 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "lost-ack", "covered by the next", run_lost_ack, 0, 20 },
 	{ "dead-peer", "retry_cnt + 1 expiries", run_dead_peer, 0, 60 },
 	{ "rnr", "rnr_retry + 1 NAKs, 7 is for ever", run_rnr, 0, 60 },
+	{ "ghost", "an answer to nothing changes nothing", run_ghost, 0, 40 },
+	{ "reset", "made anew while frames are with the device", run_reset, 0,
+	  200 },
 	{ "replay", "every packet again, later: nothing is done twice",
 	  run_replay, 0, 40 },
 	{ NULL, NULL, NULL, 0, 0 }

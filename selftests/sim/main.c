@@ -92,10 +92,12 @@ static void usage(const char *self)
 	u32 i;
 
 	printf("usage: %s [-s SCENARIO]... [-S SEED] [-p PERCENT] [-w WORLD]"
-	       " [-v] [-b]\n"
+	       " [-n OPS] [-x] [-v] [-b]\n"
 	       "  -s  only this scenario\n"
 	       "  -S  seed of the whole run (1)\n"
 	       "  -p  how much of each scenario (100)\n"
+	       "  -n  fewer operations than this in all are a failure\n"
+	       "  -x  end at the first failure\n"
 	       "  -w  only the world with this seed; with -s\n"
 	       "  -v  trace of packets, posts and completions; with -w\n"
 	       "  -b  time the core\n", self);
@@ -106,14 +108,14 @@ static void usage(const char *self)
 
 int main(int argc, char **argv)
 {
-	u64 seed = 1, world = 0, total = 0;
-	bool one = false, bench = false;
+	u64 seed = 1, world = 0, total = 0, least = 0;
+	bool one = false, bench = false, stop = false;
 	const struct sim_scenario *s;
 	const char *only[32];
 	u32 nonly = 0, i, j;
 	int c;
 
-	while ((c = getopt(argc, argv, "s:S:p:w:vbh")) != -1) {
+	while ((c = getopt(argc, argv, "s:S:p:w:n:xvbh")) != -1) {
 		switch (c) {
 		case 's':
 			if (nonly < ARRAY_SIZE(only))
@@ -128,6 +130,12 @@ int main(int argc, char **argv)
 		case 'w':
 			world = strtoull(optarg, NULL, 0);
 			one = true;
+			break;
+		case 'n':
+			least = strtoull(optarg, NULL, 0);
+			break;
+		case 'x':
+			stop = true;
 			break;
 		case 'v':
 			sim_verbose = true;
@@ -165,10 +173,14 @@ int main(int argc, char **argv)
 			}
 			run_scenario(s, seed, argv[0]);
 			total += progress->ops;
+			if (stop && tap.failed)
+				return tap_end();
 		}
 	}
 	if (one)
 		return 0;
-	tap_note("%llu operations in all", (unsigned long long)total);
+	if (least)
+		tap_ok(total >= least, "%llu operations in all",
+		       (unsigned long long)total);
 	return tap_end();
 }

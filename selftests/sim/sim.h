@@ -431,6 +431,8 @@ struct sim_world {
 	bool checks_off;	/* hostile traffic: only safety is checked */
 	bool net_off;		/* nothing is delivered */
 	/* A scenario's say about a packet: true drops it. */
+	/* And about how many frames of a burst the device takes. */
+	u32 (*take)(struct sim_ep *ep, struct xroce_frame **f, u32 n);
 	bool (*drop)(struct sim_ep *from, const u8 *buf, u32 len,
 		     const struct xroce_pkt *p);
 	u64 ops_wanted;

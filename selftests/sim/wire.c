@@ -562,6 +562,9 @@ void wire_tx(struct sim_ep *ep, const u8 *buf, u32 len)
 		wire_describe(buf, len, s, sizeof(s));
 		sim_trace("%u -> %s", ep->idx, s);
 	}
+	/* In ERR it may be what was built before, in the same burst. */
+	sim_check(ep->qp.hot.state >= XROCE_QPS_RTR,
+		  "QP %u: sends in state %u", ep->idx, ep->qp.hot.state);
 	check_frame(ep, buf, len, &h);
 	if (W->checks_off)
 		return;
