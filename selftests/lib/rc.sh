@@ -25,5 +25,17 @@ rc_main() {
 			fi
 		done
 	done
+	rc_took_xdp "$label"
 	tap_end
+}
+
+# The packets really came by the program, or really did not
+rc_took_xdp() {
+	local seen
+	[ "$DEVTYPE" = xroce ] || return 0
+	seen=$(counter "$NS1" "$RDMA1" xdp_pass_here)
+	case $XROCE_XDP$((seen > 0)) in
+	off0 | generic1 | native1) ok "$1: packets took that way" ;;
+	*)	not_ok "$1: packets took that way" "XDP passed $seen to us" ;;
+	esac
 }

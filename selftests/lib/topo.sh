@@ -258,6 +258,12 @@ topo_end() {
 	exit "$status"
 }
 
+# counter NAMESPACE DEVICE NAME - of an xroce, those of its XDP program too
+counter() {
+	in_ns "$1" rdmatool -j stat show "$2" |
+		jq --arg name "$3" '[.. | .[$name]? // empty] | add // 0'
+}
+
 # gid_index NAMESPACE DEVICE ADDRESS
 gid_index() {
 	in_ns "$1" ibv_devinfo -v -d "$2" |
