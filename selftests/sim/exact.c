@@ -375,6 +375,54 @@ static void run_rnr(u64 seed)
 	finish();
 }
 
+static void set_state(struct sim_ep *ep, u8 state)
+{
+	sim_ep_state(ep, state);
+	sim_check(ep->qp.hot.state == state, "state %u", ep->qp.hot.state);
+}
+
+/* SQD: what was begun is finished, nothing is begun; then all goes on. */
+static void run_sqd(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c;
+	struct sim_ep *ep;
+	u32 left, max;
+
+	(void)seed;
+	cfg.cwnd_init = sim_range(4, 30);
+	cfg.cwnd_max = 30;
+	cfg.timeout = 9;
+	cfg.loss = sim_chance(5000) ? 500 : 0;
+	cfg.partial = sim_chance(5000) ? 2000 : 0;
+	c = sim_pair(&cfg);
+	ep = &c->ep[0];
+	sim_post_recvs(&c->ep[1]);
+	sim_post_n(ep, 30);
+	sim_run_until(sim_now() + sim_below(100000));
+	set_state(ep, XROCE_QPS_SQD);
+	sim_run_until(sim_now() + SIM_SEC);
+	sim_poll_all();
+	sim_check(ep->qp.hot.state == XROCE_QPS_SQD, "state %u",
+		  ep->qp.hot.state);
+	sim_check(ep->wire.una == ep->wire.max && !ep->wire.in_msg,
+		  "not drained");
+	sim_check(!xroce_req_draining(&ep->qp.req), "says it still drains");
+	left = ep->ops.n;
+	max = ep->wire.max;
+	sim_post_n(ep, 5);
+	sim_post_recvs(&c->ep[0]);
+	sim_post_n(&c->ep[1], 10);	/* the other direction is not held up */
+	sim_run_until(sim_now() + SIM_SEC);
+	sim_poll_all();
+	sim_check(ep->ops.n == left + 5 && ep->wire.max == max,
+		  "something was begun in SQD");
+	sim_check(!c->ep[1].ops.n, "the responder stands still in SQD");
+	set_state(ep, XROCE_QPS_RTS);
+	sim_settle_all(10 * SIM_SEC);
+	finish();
+}
+
 /* Every request comes once more, long after it was done. */
 struct copy {
 	struct copy *next;
@@ -549,6 +597,7 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "ghost", "an answer to nothing changes nothing", run_ghost, 0, 40 },
 	{ "reset", "made anew while frames are with the device", run_reset, 0,
 	  200 },
+	{ "sqd", "the send queue drained and woken again", run_sqd, 0, 60 },
 	{ "replay", "every packet again, later: nothing is done twice",
 	  run_replay, 0, 40 },
 	{ NULL, NULL, NULL, 0, 0 }

@@ -291,6 +291,30 @@ void sim_verify_quiet(void)
 		sim_region_verify(r);
 }
 
+/* On a perfect network nothing is lost, late or refused. */
+static void check_clean(void)
+{
+	static const enum xroce_counter none[] = {
+		XROCE_CNT_TIMEOUT, XROCE_CNT_NAK_SEQ_SENT,
+		XROCE_CNT_NAK_SENT, XROCE_CNT_IMPLIED_NAK, XROCE_CNT_RETRY_EXC,
+		XROCE_CNT_RNR_EXC, XROCE_CNT_CQ_OVERRUN, XROCE_CNT_BAD_WQE,
+	};
+	static const char * const names[] = {
+#define NAME(sym, name, text) [XROCE_CNT_##sym] = #name,
+		XROCE_COUNTERS(NAME)
+#undef NAME
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(none); i++)
+		sim_check(!sim_count(none[i]), "%s is %llu on a perfect"
+			  " network", names[none[i]],
+			  (unsigned long long)sim_count(none[i]));
+	for (i = XROCE_CNT_DROP_SHORT; i < XROCE_CNT_MAX; i++)
+		sim_check(!sim_count(i), "%s is %llu on a perfect network",
+			  names[i], (unsigned long long)sim_count(i));
+}
+
 static void close_now(struct sim_conn *c)
 {
 	sim_close_begin(c, true);
@@ -320,6 +344,8 @@ void sim_traffic(const struct sim_cfg *cfg, u64 seed)
 	W->ops_wanted = 0;
 	sim_run_until(sim_now() + 50 * SIM_MS);
 	sim_verify_quiet();
+	if (cfg->plain)
+		check_clean();
 	for (c = W->conns; c; c = c->next)
 		if (sim_chance(5000))
 			close_now(c);
