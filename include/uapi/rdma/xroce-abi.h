@@ -110,7 +110,8 @@ struct xroce_send_wqe {
 			__u32 ah;
 			__u32 remote_qpn;
 			__u32 remote_qkey;
-			__u32 reserved[5];
+			__u32 reserved[3];
+			__aligned_u64 kernel;	/* 0 from a user */
 		} ud;
 	};
 	__aligned_u64 reserved2;
@@ -169,12 +170,14 @@ enum xroce_wc_flags {
 	XROCE_WC_GRH		= 1 << 0,
 	XROCE_WC_WITH_IMM	= 1 << 1,
 	XROCE_WC_WITH_INV	= 1 << 3,
+	XROCE_WC_WITH_VLAN	= 1 << 7,	/* kernel consumers only */
 };
 
 /**
  * struct xroce_cqe - one element of a CQ, 64 bytes
  * @qpn: QP that the work belonged to
  * @imm: immediate as on the wire, or the invalidated R_Key in host order
+ * @vlan: UD: the tag's VLAN with XROCE_WC_WITH_VLAN
  * @timestamp: nanoseconds of CLOCK_MONOTONIC when the element was written
  */
 struct xroce_cqe {
@@ -193,7 +196,8 @@ struct xroce_cqe {
 	__u32 src_qp;
 	__u16 pkey_index;
 	__u16 slid;
-	__u32 reserved;
+	__u16 vlan;
+	__u16 reserved;
 	__aligned_u64 timestamp;
 	__aligned_u64 reserved2[2];
 };
@@ -229,9 +233,20 @@ struct xroce_create_qp_resp {
 	struct xroce_ring_info rq;
 };
 
+/**
+ * struct xroce_create_srq_resp - the ring wants no doorbell: @wake stays 0
+ */
 struct xroce_create_srq_resp {
 	struct xroce_ring_info ring;
 	__u32 srqn;
+	__u32 reserved;
+};
+
+/**
+ * struct xroce_create_ah_resp - @ah names it in a UD work request
+ */
+struct xroce_create_ah_resp {
+	__u32 ah;
 	__u32 reserved;
 };
 
