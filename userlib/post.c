@@ -12,17 +12,21 @@
 #include "xroce.h"
 
 enum {
-	WR_RC		= 1 << 0,	/* RC has it */
-	WR_RDMA		= 1 << 1,
-	WR_ATOMIC	= 1 << 2,
-	WR_INLINE	= 1 << 3,	/* payload goes out, so may be inline */
+	WR_RC		= 1 << IBV_QPT_RC,	/* RC has it */
+	WR_UC		= 1 << IBV_QPT_UC,
+	WR_UD		= 1 << IBV_QPT_UD,
+	WR_RDMA		= 1 << 16,
+	WR_ATOMIC	= 1 << 17,
+	WR_INLINE	= 1 << 18,	/* payload goes out, so may be inline */
 };
 
-static const uint8_t wr_kind[] = {
-	[IBV_WR_RDMA_WRITE]		= WR_RC | WR_INLINE | WR_RDMA,
-	[IBV_WR_RDMA_WRITE_WITH_IMM]	= WR_RC | WR_INLINE | WR_RDMA,
-	[IBV_WR_SEND]			= WR_RC | WR_INLINE,
-	[IBV_WR_SEND_WITH_IMM]		= WR_RC | WR_INLINE,
+#define WR_ALL	(WR_RC | WR_UC | WR_UD)
+
+static const uint32_t wr_kind[] = {
+	[IBV_WR_RDMA_WRITE]		= WR_RC | WR_UC | WR_INLINE | WR_RDMA,
+	[IBV_WR_RDMA_WRITE_WITH_IMM]	= WR_RC | WR_UC | WR_INLINE | WR_RDMA,
+	[IBV_WR_SEND]			= WR_ALL | WR_INLINE,
+	[IBV_WR_SEND_WITH_IMM]		= WR_ALL | WR_INLINE,
 	[IBV_WR_RDMA_READ]		= WR_RC | WR_RDMA,
 	[IBV_WR_ATOMIC_CMP_AND_SWP]	= WR_RC | WR_ATOMIC,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD]	= WR_RC | WR_ATOMIC,
@@ -95,18 +99,36 @@ static int put_inline(struct xroce_send_wqe *wqe, const struct ibv_send_wr *wr,
 	return 0;
 }
 
-static int put_send(const struct xroce_wq *sq, struct xroce_send_wqe *wqe,
+static int put_ud(const struct xroce_wq *sq, struct xroce_send_wqe *wqe,
+		  const struct ibv_send_wr *wr)
+{
+	uint64_t len = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		len += wr->sg_list[i].length;
+	if (len > sq->max_msg || !wr->wr.ud.ah)
+		return EINVAL;
+	wqe->ud.ah = to_xah(wr->wr.ud.ah)->num;
+	wqe->ud.remote_qpn = wr->wr.ud.remote_qpn;
+	wqe->ud.remote_qkey = wr->wr.ud.remote_qkey;
+	return 0;
+}
+
+static int put_send(const struct xroce_qp *qp, struct xroce_send_wqe *wqe,
 		    const struct ibv_send_wr *wr)
 {
-	uint8_t kind;
+	const struct xroce_wq *sq = &qp->sq;
+	enum ibv_qp_type type = qp->vqp.qp.qp_type;
+	uint32_t kind;
 
 	if ((unsigned int)wr->opcode >= ARRAY_SIZE(wr_kind) ||
 	    (unsigned int)wr->num_sge > sq->max_sge ||
 	    (wr->send_flags & ~SEND_FLAGS))
 		return EINVAL;
 	kind = wr_kind[wr->opcode];
-	if (!(kind & WR_RC))
-		return EOPNOTSUPP;
+	if (!(kind & 1u << type))
+		return kind ? EINVAL : EOPNOTSUPP;
 	memset(wqe, 0, sizeof(*wqe));
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = wr->opcode;
@@ -124,6 +146,8 @@ static int put_send(const struct xroce_wq *sq, struct xroce_send_wqe *wqe,
 		} else {
 			wqe->rdma.swap_add = wr->wr.atomic.compare_add;
 		}
+	} else if (type == IBV_QPT_UD && put_ud(sq, wqe, wr)) {
+		return EINVAL;
 	}
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return kind & WR_INLINE ? put_inline(wqe, wr, sq->max_inline) :
@@ -136,7 +160,8 @@ static int put_send(const struct xroce_wq *sq, struct xroce_send_wqe *wqe,
 int xroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad)
 {
-	struct xroce_wq *sq = &to_xqp(ibqp)->sq;
+	struct xroce_qp *qp = to_xqp(ibqp);
+	struct xroce_wq *sq = &qp->sq;
 	struct ibv_send_wr *first = wr;
 	int ret = 0, err;
 	uint32_t prod;
@@ -150,7 +175,7 @@ int xroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	xroce_lock(&sq->lock);
 	for (prod = sq->prod; wr; wr = wr->next, prod++) {
 		ret = wq_full(sq, prod) ? ENOMEM :
-		      put_send(sq, xroce_slot(&sq->map, prod), wr);
+		      put_send(qp, xroce_slot(&sq->map, prod), wr);
 		if (ret) {
 			*bad = wr;
 			break;
@@ -179,20 +204,12 @@ static int put_recv(const struct xroce_wq *rq, struct xroce_recv_wqe *wqe,
 	return 0;
 }
 
-int xroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
-		    struct ibv_recv_wr **bad)
+static int post_recvs(struct xroce_wq *rq, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad, bool *wake)
 {
-	struct xroce_wq *rq = &to_xqp(ibqp)->rq;
-	struct ibv_recv_wr *first = wr;
-	int ret = 0, err;
 	uint32_t prod;
-	bool wake;
+	int ret = 0;
 
-	/* IBTA C10-97.2.1 */
-	if (ibqp->state == IBV_QPS_RESET) {
-		*bad = wr;
-		return EINVAL;
-	}
 	xroce_lock(&rq->lock);
 	for (prod = rq->prod; wr; wr = wr->next, prod++) {
 		ret = wq_full(rq, prod) ? ENOMEM :
@@ -202,8 +219,33 @@ int xroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 			break;
 		}
 	}
-	wake = wq_publish(rq, prod);
+	*wake = wq_publish(rq, prod);
 	xroce_unlock(&rq->lock);
+	return ret;
+}
+
+int xroce_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			struct ibv_recv_wr **bad)
+{
+	bool wake;
+
+	return post_recvs(&to_xsrq(srq)->wq, wr, bad, &wake);
+}
+
+int xroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
+		    struct ibv_recv_wr **bad)
+{
+	struct xroce_wq *rq = &to_xqp(ibqp)->rq;
+	struct ibv_recv_wr *first = wr;
+	int ret, err;
+	bool wake;
+
+	/* IBTA C10-97.2.1; no ring: it receives from an SRQ */
+	if (ibqp->state == IBV_QPS_RESET || !rq->map.ring) {
+		*bad = wr;
+		return EINVAL;
+	}
+	ret = post_recvs(rq, wr, bad, &wake);
 	if (!wake)
 		return ret;
 	err = xroce_ring_rq(ibqp);

@@ -32,18 +32,33 @@ static void wq_reset(struct xroce_wq *wq)
 	xroce_unlock(&wq->lock);
 }
 
+static uint64_t qp_send_ops(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return XROCE_RC_OPS;
+	case IBV_QPT_UC:
+		return XROCE_UC_OPS;
+	case IBV_QPT_UD:
+		return XROCE_UD_OPS;
+	default:
+		return 0;
+	}
+}
+
 static int qp_check(const struct ibv_qp_init_attr_ex *attr)
 {
+	uint64_t ops = qp_send_ops(attr->qp_type);
 	uint32_t mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 			IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
-	if ((attr->comp_mask & ~mask) || attr->qp_type != IBV_QPT_RC)
+	if ((attr->comp_mask & ~mask) || !ops)
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
 	    attr->create_flags)
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
-	    (attr->send_ops_flags & ~(uint64_t)XROCE_SEND_OPS))
+	    (attr->send_ops_flags & ~ops))
 		return EOPNOTSUPP;
 	return 0;
 }
@@ -84,6 +99,7 @@ struct ibv_qp *xroce_create_qp_ex(struct ibv_context *ctx,
 		goto err_destroy;
 	qp->sq.max_sge = attr->cap.max_send_sge;
 	qp->sq.max_inline = attr->cap.max_inline_data;
+	qp->sq.max_msg = UINT64_MAX;
 	qp->rq.max_sge = attr->cap.max_recv_sge;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		xroce_wr_set_ops(qp, attr->send_ops_flags);
@@ -140,12 +156,31 @@ static void qp_clean(struct ibv_qp *qp)
 		xroce_cq_clean(to_xcq(qp->send_cq), qp->qp_num);
 }
 
+/* A datagram is one packet, and none can be sent before this. */
+static int qp_learn_mtu(struct ibv_qp *ibqp)
+{
+	struct ibv_port_attr port;
+	struct ibv_query_port cmd;
+	int ret;
+
+	ret = ibv_cmd_query_port(ibqp->context, 1, &port, &cmd, sizeof(cmd));
+	if (!ret)
+		to_xqp(ibqp)->sq.max_msg = 128u << port.active_mtu;
+	return ret;
+}
+
 int xroce_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct xroce_qp *qp = to_xqp(ibqp);
 	struct ibv_modify_qp cmd;
 	int ret;
 
+	if (ibqp->qp_type == IBV_QPT_UD && (mask & IBV_QP_STATE) &&
+	    attr->qp_state == IBV_QPS_RTR) {
+		ret = qp_learn_mtu(ibqp);
+		if (ret)
+			return ret;
+	}
 	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
 	if (ret || !(mask & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
 		return ret;

@@ -141,6 +141,18 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
 		wqe->rdma.swap_add = add;
 }
 
+static void wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,
+			   uint32_t qpn, uint32_t qkey)
+{
+	struct xroce_send_wqe *wqe = to_xqp_ex(ibqp)->wr;
+
+	if (!wqe)
+		return;
+	wqe->ud.ah = to_xah(ah)->num;
+	wqe->ud.remote_qpn = qpn;
+	wqe->ud.remote_qkey = qkey;
+}
+
 static void wr_set_sge(struct ibv_qp_ex *ibqp, uint32_t lkey, uint64_t addr,
 		       uint32_t length)
 {
@@ -148,7 +160,7 @@ static void wr_set_sge(struct ibv_qp_ex *ibqp, uint32_t lkey, uint64_t addr,
 
 	if (!qp->wr)
 		return;
-	if (!qp->sq.max_sge) {
+	if (!qp->sq.max_sge || length > qp->sq.max_msg) {
 		wr_fail(qp, EINVAL);
 		return;
 	}
@@ -162,10 +174,18 @@ static void wr_set_sge_list(struct ibv_qp_ex *ibqp, size_t n,
 			    const struct ibv_sge *list)
 {
 	struct xroce_qp *qp = to_xqp_ex(ibqp);
+	uint64_t len = 0;
+	size_t i;
 
 	if (!qp->wr)
 		return;
 	if (n > qp->sq.max_sge) {
+		wr_fail(qp, EINVAL);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		len += list[i].length;
+	if (len > qp->sq.max_msg) {
 		wr_fail(qp, EINVAL);
 		return;
 	}
@@ -193,6 +213,10 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ibqp, size_t n,
 		memcpy(qp->wr->inline_data + len, list[i].addr, list[i].length);
 		len += list[i].length;
 	}
+	if (len > qp->sq.max_msg) {
+		wr_fail(qp, EINVAL);
+		return;
+	}
 	qp->wr->flags |= XROCE_WR_INLINE;
 	qp->wr->inline_len = len;
 }
@@ -214,6 +238,8 @@ void xroce_wr_set_ops(struct xroce_qp *qp, uint64_t ops)
 	ex->wr_start = wr_start;
 	ex->wr_complete = wr_complete;
 	ex->wr_abort = wr_abort;
+	if (qp->vqp.qp.qp_type == IBV_QPT_UD)
+		ex->wr_set_ud_addr = wr_set_ud_addr;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;

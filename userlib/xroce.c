@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Device, context, protection domains and memory regions, the mapping of rings,
- * and the table of what this provider can do; what the table lacks, libibverbs
+ * Device, context, protection domains, memory regions and address handles, the
+ * mapping of rings, and the table of what this provider can do; what the table lacks, libibverbs
  * answers with EOPNOTSUPP. Owns no lock.
  */
 #include <errno.h>
@@ -151,6 +151,37 @@ static int xroce_dereg_mr(struct verbs_mr *mr)
 	return ret;
 }
 
+struct ibv_ah *xroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct {
+		struct ib_uverbs_create_ah_resp ibv;
+		struct xroce_create_ah_resp drv;
+	} resp = {};
+	struct xroce_ah *ah;
+	int ret;
+
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return NULL;
+	ret = ibv_cmd_create_ah(pd, &ah->ah, attr, &resp.ibv, sizeof(resp));
+	if (ret) {
+		free(ah);
+		errno = ret;
+		return NULL;
+	}
+	ah->num = resp.drv.ah;
+	return &ah->ah;
+}
+
+int xroce_destroy_ah(struct ibv_ah *ah)
+{
+	int ret = ibv_cmd_destroy_ah(ah);
+
+	if (!ret)
+		free(to_xah(ah));
+	return ret;
+}
+
 static void xroce_free_context(struct ibv_context *ibctx)
 {
 	struct xroce_context *ctx = container_of(ibctx, struct xroce_context,
@@ -162,23 +193,32 @@ static void xroce_free_context(struct ibv_context *ibctx)
 
 static const struct verbs_context_ops xroce_context_ops = {
 	.alloc_pd = xroce_alloc_pd,
+	.attach_mcast = ibv_cmd_attach_mcast,
+	.create_ah = xroce_create_ah,
 	.create_cq = xroce_create_cq,
 	.create_cq_ex = xroce_create_cq_ex,
 	.create_qp = xroce_create_qp,
 	.create_qp_ex = xroce_create_qp_ex,
+	.create_srq = xroce_create_srq,
 	.dealloc_pd = xroce_dealloc_pd,
 	.dereg_mr = xroce_dereg_mr,
+	.destroy_ah = xroce_destroy_ah,
 	.destroy_cq = xroce_destroy_cq,
 	.destroy_qp = xroce_destroy_qp,
+	.destroy_srq = xroce_destroy_srq,
+	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = xroce_free_context,
 	.modify_qp = xroce_modify_qp,
+	.modify_srq = xroce_modify_srq,
 	.poll_cq = xroce_poll_cq,
 	.post_recv = xroce_post_recv,
 	.post_send = xroce_post_send,
+	.post_srq_recv = xroce_post_srq_recv,
 	.query_device_ex = xroce_query_device,
 	.query_port = xroce_query_port,
 	.query_qp = xroce_query_qp,
 	.query_rt_values = xroce_query_rt_values,
+	.query_srq = xroce_query_srq,
 	.reg_mr = xroce_reg_mr,
 	.req_notify_cq = xroce_req_notify_cq,
 };

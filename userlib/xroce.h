@@ -62,6 +62,7 @@ struct xroce_cq {
  *	ibv_wr_complete()
  * @prod: the true producer index
  * @cons: the kernel's index when last looked at
+ * @max_msg: send queue: bytes of a message at most
  */
 struct xroce_wq {
 	struct xroce_lock lock;
@@ -70,6 +71,21 @@ struct xroce_wq {
 	uint32_t cons;
 	uint32_t max_sge;
 	uint32_t max_inline;
+	uint64_t max_msg;
+};
+
+struct xroce_srq {
+	struct ibv_srq srq;
+	struct xroce_wq wq;
+};
+
+/**
+ * struct xroce_ah - an address handle
+ * @num: what the kernel knows it by in a work request
+ */
+struct xroce_ah {
+	struct ibv_ah ah;
+	uint32_t num;
 };
 
 /**
@@ -95,6 +111,16 @@ static inline struct xroce_cq *to_xcq(struct ibv_cq *cq)
 static inline struct xroce_cq *to_xcq_ex(struct ibv_cq_ex *cq)
 {
 	return container_of(cq, struct xroce_cq, vcq.cq_ex);
+}
+
+static inline struct xroce_srq *to_xsrq(struct ibv_srq *srq)
+{
+	return container_of(srq, struct xroce_srq, srq);
+}
+
+static inline struct xroce_ah *to_xah(struct ibv_ah *ah)
+{
+	return container_of(ah, struct xroce_ah, ah);
 }
 
 static inline struct xroce_qp *to_xqp(struct ibv_qp *qp)
@@ -189,6 +215,8 @@ static inline bool wq_publish(struct xroce_wq *wq, uint32_t prod)
 int xroce_map(struct ibv_context *ctx, struct xroce_map *m,
 	      const struct xroce_ring_info *info);
 void xroce_unmap(struct xroce_map *m);
+struct ibv_ah *xroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int xroce_destroy_ah(struct ibv_ah *ah);
 
 /* cq.c */
 struct ibv_cq *xroce_create_cq(struct ibv_context *ctx, int cqe,
@@ -200,6 +228,13 @@ int xroce_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int xroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn);
 void xroce_cq_set_ops(struct xroce_cq *cq, uint64_t wc_flags);
+
+/* srq.c */
+struct ibv_srq *xroce_create_srq(struct ibv_pd *pd,
+				 struct ibv_srq_init_attr *attr);
+int xroce_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
+int xroce_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int xroce_destroy_srq(struct ibv_srq *srq);
 
 /* qp.c */
 struct ibv_qp *xroce_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
@@ -215,18 +250,19 @@ int xroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad);
 int xroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad);
+int xroce_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			struct ibv_recv_wr **bad);
 int xroce_ring_sq(struct ibv_qp *qp);
 bool xroce_wr_may_inline(enum ibv_wr_opcode opcode);
 
 /* wr.c */
-#define XROCE_SEND_OPS (IBV_QP_EX_WITH_RDMA_WRITE |		\
-			IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |	\
-			IBV_QP_EX_WITH_SEND |			\
-			IBV_QP_EX_WITH_SEND_WITH_IMM |		\
-			IBV_QP_EX_WITH_SEND_WITH_INV |		\
-			IBV_QP_EX_WITH_RDMA_READ |		\
-			IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |	\
-			IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define XROCE_UD_OPS (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define XROCE_UC_OPS (XROCE_UD_OPS | IBV_QP_EX_WITH_RDMA_WRITE |	\
+		      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+#define XROCE_RC_OPS (XROCE_UC_OPS | IBV_QP_EX_WITH_SEND_WITH_INV |	\
+		      IBV_QP_EX_WITH_RDMA_READ |			\
+		      IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |		\
+		      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 void xroce_wr_set_ops(struct xroce_qp *qp, uint64_t ops);
 
 #endif /* XROCE_PROVIDER_H */

@@ -29,6 +29,7 @@ void fake_reset(void)
 		.max_recv_sge = 2,
 		.max_inline_data = 60,
 	};
+	fake.active_mtu = IBV_MTU_1024;
 }
 
 static struct xroce_ring_info make_ring(uint32_t depth, uint32_t stride)
@@ -167,13 +168,15 @@ int ibv_cmd_create_qp_ex2(struct ibv_context *ctx, struct verbs_qp *vqp,
 	if (resp_size != sizeof(*resp) + sizeof(*drv))
 		abort();
 	drv->sq = make_ring(fake.cap.max_send_wr, 128);
-	drv->rq = make_ring(fake.cap.max_recv_wr, 64);
+	drv->rq = make_ring(attr->srq ? 0 : fake.cap.max_recv_wr, 64);
 	attr->cap = fake.cap;
 	vqp->qp.context = ctx;
 	vqp->qp.handle = handle_qp;
 	vqp->qp.qp_num = 0xabcdef;
 	vqp->qp.send_cq = attr->send_cq;
 	vqp->qp.recv_cq = attr->recv_cq;
+	vqp->qp.qp_type = attr->qp_type;
+	vqp->qp.srq = attr->srq;
 	vqp->qp.state = IBV_QPS_RESET;
 	vqp->comp_mask = 0;
 	fake.qps++;
@@ -194,6 +197,80 @@ int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	if (fake.fail_cmd)
 		return fake.fail_cmd;
 	fake.modify_mask = mask;
+	return 0;
+}
+
+int ibv_cmd_query_port(struct ibv_context *ctx, uint8_t port,
+		       struct ibv_port_attr *attr, struct ibv_query_port *cmd,
+		       size_t cmd_size)
+{
+	attr->active_mtu = fake.active_mtu;
+	return port == 1 ? fake.fail_port : EINVAL;
+}
+
+int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq,
+		       struct ibv_srq_init_attr *attr,
+		       struct ibv_create_srq *cmd, size_t cmd_size,
+		       struct ib_uverbs_create_srq_resp *resp, size_t resp_size)
+{
+	struct xroce_create_srq_resp *drv = (void *)(resp + 1);
+
+	if (fake.fail_cmd)
+		return errno = fake.fail_cmd;
+	if (resp_size != sizeof(*resp) + sizeof(*drv))
+		abort();
+	drv->ring = make_ring(fake.cap.max_recv_wr, 64);
+	attr->attr.max_wr = fake.cap.max_recv_wr;
+	attr->attr.max_sge = fake.cap.max_recv_sge;
+	fake.limit = attr->attr.srq_limit;
+	fake.srqs++;
+	return 0;
+}
+
+int ibv_cmd_destroy_srq(struct ibv_srq *srq)
+{
+	if (fake.fail_cmd)
+		return fake.fail_cmd;
+	fake.srqs--;
+	return 0;
+}
+
+int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
+		       struct ibv_modify_srq *cmd, size_t cmd_size)
+{
+	if (fake.fail_cmd)
+		return fake.fail_cmd;
+	fake.modify_mask = mask;
+	fake.limit = attr->srq_limit;
+	return 0;
+}
+
+int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
+		      struct ibv_query_srq *cmd, size_t cmd_size)
+{
+	attr->srq_limit = fake.limit;
+	return fake.fail_cmd;
+}
+
+int ibv_cmd_create_ah(struct ibv_pd *pd, struct ibv_ah *ah,
+		      struct ibv_ah_attr *attr,
+		      struct ib_uverbs_create_ah_resp *resp, size_t resp_size)
+{
+	struct xroce_create_ah_resp *drv = (void *)(resp + 1);
+
+	if (fake.fail_cmd)
+		return fake.fail_cmd;
+	if (resp_size != sizeof(*resp) + sizeof(*drv))
+		abort();
+	drv->ah = 0xa0000001 + fake.ahs++;
+	return 0;
+}
+
+int ibv_cmd_destroy_ah(struct ibv_ah *ah)
+{
+	if (fake.fail_cmd)
+		return fake.fail_cmd;
+	fake.ahs--;
 	return 0;
 }
 

@@ -27,12 +27,14 @@ struct fake_ring {
  * struct fake - what the kernel was told and what it is to answer
  * @rings: made so far are @n_rings
  * @maps: mappings that exist
- * @cqs, @qps: objects that exist
+ * @cqs, @qps, @srqs, @ahs: objects that exist
  * @send_bells, @recv_bells: doorbells rung well; others are @bad_bells
  * @fail_map: which mmap() from now on fails, 0 for none
  * @fail_cmd: errno of each command and doorbell, 0 for success
- * @cap: what the next QP is said to have got
- * @modify_mask: of the last modify
+ * @cap: what the next QP or SRQ is said to have got
+ * @active_mtu: of the port; @fail_port: errno of asking for it
+ * @modify_mask: of the last modify of a QP or SRQ
+ * @limit: of the SRQ
  */
 extern struct fake {
 	struct fake_ring rings[FAKE_RINGS];
@@ -40,13 +42,18 @@ extern struct fake {
 	int maps;
 	int cqs;
 	int qps;
+	int srqs;
+	int ahs;
 	int send_bells;
 	int recv_bells;
 	int bad_bells;
 	int fail_map;
 	int fail_cmd;
 	struct ibv_qp_cap cap;
+	enum ibv_mtu active_mtu;
+	int fail_port;
 	int modify_mask;
+	uint32_t limit;
 } fake;
 
 extern struct ibv_context fake_ctx;

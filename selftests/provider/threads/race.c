@@ -118,6 +118,7 @@ int ibv_cmd_create_qp_ex2(struct ibv_context *c, struct verbs_qp *vqp,
 	vqp->qp.qp_num = KERNEL_QPN + h->i;
 	vqp->qp.send_cq = attr->send_cq;
 	vqp->qp.recv_cq = attr->recv_cq;
+	vqp->qp.qp_type = attr->qp_type;
 	return 0;
 }
 
@@ -149,7 +150,7 @@ static void create(struct host *h, int i)
 		.comp_mask = IBV_QP_INIT_ATTR_PD |
 			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = &pd,
-		.send_ops_flags = XROCE_SEND_OPS,
+		.send_ops_flags = XROCE_RC_OPS,
 	};
 	struct ibv_cq_init_attr_ex cq_attr = {
 		.comp_vector = i,
