@@ -35,9 +35,9 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 
 /* What stands for a UDP tunnel's socket: a struct sock since 7.x, by type. */
 #define xroce_udp_tunnel_sk(s)						\
-	_Generic(udp_tunnel_sock_release,				\
-		 void (*)(struct sock *) : (s)->sk,			\
-		 void (*)(struct socket *) : (s))
+	__builtin_choose_expr(__same_type(udp_tunnel_sock_release,	\
+					  void (struct sock *)),	\
+			      (s)->sk, (s))
 
 /* An ib_device of a network namespace; before 7.0 all began in the initial one. */
 #ifdef ib_alloc_device_with_net

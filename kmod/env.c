@@ -86,6 +86,9 @@ static void xroce_crc_exit(void) {}
 
 /**
  * xroce_env_crc() - go on with a CRC, reflected, neither end inverted
+ * @crc: the CRC so far
+ * @p: the bytes
+ * @len: how many bytes
  */
 u32 xroce_env_crc(u32 crc, const void *p, u32 len)
 {
@@ -114,6 +117,8 @@ static enum hrtimer_restart timer_fire(struct hrtimer *timer)
 
 /**
  * xroce_env_timer() - call xroce_qp_timer() at a time, or before
+ * @qp: the queue pair
+ * @when: the time, as xroce_env_now() has it
  *
  * Under the QP's lock, which makes a timer found queued either still to expire
  * or about to wait for this lock: in both cases what is due later is not lost.
@@ -133,6 +138,7 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when)
 
 /**
  * xroce_timer_init() - make a QP's timer ready, before the QP can be found
+ * @kqp: the queue pair
  */
 void xroce_timer_init(struct xroce_kqp *kqp)
 {
@@ -142,6 +148,7 @@ void xroce_timer_init(struct xroce_kqp *kqp)
 
 /**
  * xroce_timer_stop() - end a QP's timer for good
+ * @kqp: the queue pair
  *
  * Process context. After xroce_qp_kill(), from which on nobody starts it; waits
  * for the callback, which holds no reference of its own.
@@ -153,6 +160,8 @@ void xroce_timer_stop(struct xroce_kqp *kqp)
 
 /**
  * xroce_env_qp_event() - raise an asynchronous event soon
+ * @qp: the queue pair
+ * @event: which one
  *
  * Under the QP's lock, so the consumer is told from the work list.
  */
@@ -166,6 +175,7 @@ void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
 
 /**
  * xroce_env_defer() - run the QP soon
+ * @qp: the queue pair
  */
 void xroce_env_defer(struct xroce_qp *qp)
 {
@@ -174,6 +184,7 @@ void xroce_env_defer(struct xroce_qp *qp)
 
 /**
  * xroce_env_cq_event() - call the CQ's completion handler soon; any context
+ * @cq: the completion queue
  */
 void xroce_env_cq_event(struct xroce_cq *cq)
 {
@@ -182,6 +193,7 @@ void xroce_env_cq_event(struct xroce_cq *cq)
 
 /**
  * xroce_env_cq_error() - tell the CQ's consumer that it overflowed; any context
+ * @cq: the completion queue
  *
  * Once in the life of a CQ.
  */
@@ -195,6 +207,9 @@ void xroce_env_cq_error(struct xroce_cq *cq)
 
 /**
  * xroce_env_count() - add to a counter of the link; any context
+ * @dev: the device
+ * @c: which counter
+ * @n: how much
  */
 void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
 {

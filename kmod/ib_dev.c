@@ -12,6 +12,7 @@
 
 /**
  * xroce_link_mtu() - the largest path MTU that the netdev has room for
+ * @link: the link
  *
  * Return: bytes, 0 when not even the smallest fits.
  */
@@ -28,6 +29,7 @@ u32 xroce_link_mtu(const struct xroce_link *link)
 
 /**
  * xroce_link_active() - can the netdev send
+ * @link: the link
  */
 bool xroce_link_active(const struct xroce_link *link)
 {
@@ -229,6 +231,7 @@ static const struct ib_device_ops xroce_dev_ops = {
 
 /**
  * xroce_ib_init() - from here on ib_dealloc_device() frees all of a link
+ * @link: the link
  */
 void xroce_ib_init(struct xroce_link *link)
 {
@@ -244,6 +247,8 @@ void xroce_ib_init(struct xroce_link *link)
 
 /**
  * xroce_ib_register() - show a link to the world
+ * @link: the link
+ * @name: the RDMA device's name
  *
  * Process context, without RTNL. On error the caller deallocates the device.
  */

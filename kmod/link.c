@@ -52,6 +52,7 @@ struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev)
 
 /**
  * xroce_link_get() - the registered link on a netdev, kept from unregistering
+ * @ndev: the network device
  *
  * Any context. Return: to be given back by xroce_link_put(), or NULL.
  */
@@ -69,6 +70,8 @@ struct xroce_link *xroce_link_get(struct net_device *ndev)
 
 /**
  * xroce_link_get_by_name() - the same by the device's name, in a namespace
+ * @net: the network namespace
+ * @name: the RDMA device's name
  */
 struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name)
 {
@@ -91,6 +94,7 @@ struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name)
 
 /**
  * xroce_link_put() - let a link be unregistered again
+ * @link: the link
  */
 void xroce_link_put(struct xroce_link *link)
 {
@@ -104,6 +108,8 @@ static u32 gid_hash(const union ib_gid *gid)
 
 /**
  * xroce_link_has_gid() - is it an address of this link; under RCU
+ * @link: the link
+ * @gid: the address
  */
 bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid)
 {
@@ -117,6 +123,8 @@ bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid)
 
 /**
  * xroce_link_by_gid_rcu() - the link of a namespace that has an address
+ * @net: the namespace
+ * @gid: the address
  */
 struct xroce_link *xroce_link_by_gid_rcu(struct net *net,
 					 const union ib_gid *gid)
@@ -132,6 +140,8 @@ struct xroce_link *xroce_link_by_gid_rcu(struct net *net,
 
 /**
  * xroce_link_gid_add() - a link has one more address
+ * @link: the link
+ * @gid: the address
  * @i: its index in ib_core's table
  */
 int xroce_link_gid_add(struct xroce_link *link, const union ib_gid *gid, u32 i)
@@ -151,6 +161,8 @@ int xroce_link_gid_add(struct xroce_link *link, const union ib_gid *gid, u32 i)
 
 /**
  * xroce_link_gid_del() - the address with an index is gone
+ * @link: the link
+ * @index: its index in ib_core's table
  */
 void xroce_link_gid_del(struct xroce_link *link, u32 index)
 {
@@ -170,6 +182,7 @@ void xroce_link_gid_del(struct xroce_link *link, u32 index)
 
 /**
  * xroce_link_free() - undo xroce_link_new(), however far it came
+ * @link: the link
  *
  * From ib_dealloc_device(): its objects are gone, and so is its use by name.
  */

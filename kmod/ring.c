@@ -11,6 +11,7 @@
 
 /**
  * xroce_ring_alloc() - make a ring and a place to map it at
+ * @uctx: the user's context
  * @depth: slots, a power of two
  * @stride: bytes from slot to slot
  * @info: what the user is to be told
@@ -61,6 +62,7 @@ void xroce_ring_free(struct xroce_umem_ring *ring)
 
 /**
  * xroce_ib_mmap_free() - nobody can map the ring any more
+ * @entry: the mapping
  */
 void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry)
 {
@@ -73,6 +75,8 @@ void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry)
 
 /**
  * xroce_ib_mmap() - map a ring, whole and shared, by the offset it was given
+ * @uctx: the user's context
+ * @vma: where
  */
 int xroce_ib_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 {

@@ -15,7 +15,11 @@
 
 /**
  * struct xroce_table - objects by random number
+ * @xa: the objects, by index
  * @count: in use, at most @max
+ * @max: how many there may be
+ * @lock: guards @next_gone and @gone
+ * @next_gone: where in @gone the next one goes
  * @gone: ring of the last numbers given up, still reserved; 0 for none yet
  */
 struct xroce_table {
@@ -67,6 +71,7 @@ static void table_del(struct xroce_table *t, u32 number)
 
 /**
  * xroce_table_add_qp() - give a QP its number and let it be found
+ * @kqp: the queue pair
  */
 int xroce_table_add_qp(struct xroce_kqp *kqp)
 {
@@ -84,6 +89,7 @@ int xroce_table_add_qp(struct xroce_kqp *kqp)
 
 /**
  * xroce_table_del_qp() - let a QP be found no more
+ * @kqp: the queue pair
  *
  * Who has found it may use it until an RCU grace period has passed.
  */
@@ -94,6 +100,7 @@ void xroce_table_del_qp(struct xroce_kqp *kqp)
 
 /**
  * xroce_table_add_mr() - give an MR its key and let it be found
+ * @kmr: the region
  *
  * The key's low 8 bits are random too; its owner may step them.
  */
@@ -112,6 +119,7 @@ int xroce_table_add_mr(struct xroce_kmr *kmr)
 
 /**
  * xroce_table_del_mr() - let an MR be found no more
+ * @kmr: the region
  */
 void xroce_table_del_mr(struct xroce_kmr *kmr)
 {
@@ -120,6 +128,7 @@ void xroce_table_del_mr(struct xroce_kmr *kmr)
 
 /**
  * xroce_table_qp() - find a QP by any 32 bits; under RCU
+ * @qpn: the number
  */
 struct xroce_qp *xroce_table_qp(u32 qpn)
 {
@@ -144,6 +153,7 @@ struct xroce_kqp *xroce_table_next_qp(u32 *qpn)
 
 /**
  * xroce_table_mr() - find an MR by its key, any 32 bits; under RCU
+ * @key: the L_Key or R_Key
  *
  * The caller compares the whole key: only the index is looked at here.
  */
@@ -156,6 +166,8 @@ struct xroce_mr *xroce_table_mr(u32 key)
 
 /**
  * xroce_env_qp() - what the core finds QPs by; BH off, which is RCU enough
+ * @dev: the device
+ * @qpn: the number
  */
 struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn)
 {
@@ -164,7 +176,9 @@ struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn)
 
 /**
  * xroce_env_mr() - what the core finds MRs by; it compares PDs, which are one
- * device's each
+ *	device's each
+ * @dev: the device
+ * @key: the L_Key or R_Key
  */
 struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key)
 {

@@ -34,6 +34,8 @@ struct xroce_net {
 
 /**
  * struct xroce_skb_rx - a packet in an skb, as the core sees it
+ * @rx: the core's part
+ * @skb: what the packet is in
  * @bth: offset of the BTH from the skb's data
  */
 struct xroce_skb_rx {
@@ -47,7 +49,10 @@ static DEFINE_MUTEX(xroce_udp_lock);
 
 /**
  * xroce_env_read() - copy from a packet's bytes
+ * @rx: the packet
  * @off: from the BTH on; off + len is inside
+ * @dst: where to
+ * @len: how many bytes
  */
 void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 {
@@ -60,7 +65,10 @@ void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 
 /**
  * xroce_env_rx_crc() - go on with a CRC over a packet's bytes, wherever they are
+ * @rx: the packet
+ * @crc: the CRC so far
  * @off: from the BTH on; off + len is inside
+ * @len: how many bytes
  */
 u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 {
@@ -86,6 +94,7 @@ u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 /**
  * xroce_skb_dgid() - the address that a packet is for
  * @skb: its IP header is linear
+ * @gid: the address
  */
 void xroce_skb_dgid(const struct sk_buff *skb, union ib_gid *gid)
 {
@@ -98,6 +107,7 @@ void xroce_skb_dgid(const struct sk_buff *skb, union ib_gid *gid)
 
 /**
  * xroce_rx_skb() - take in a packet that came to a link
+ * @link: the link
  * @skb: network and transport header set, the transport header linear; used up
  *
  * BH off.
@@ -221,6 +231,8 @@ static void say_why(const struct net *net, int err,
 
 /**
  * xroce_udp_get() - a link more in a namespace: there is a socket from the first
+ * @net: the network namespace
+ * @extack: where an error is told
  *
  * Process context. Return: 0, or a negative errno after saying what is wrong.
  */
@@ -242,6 +254,7 @@ int xroce_udp_get(struct net *net, struct netlink_ext_ack *extack)
 
 /**
  * xroce_udp_put() - a link less in a namespace
+ * @net: the network namespace
  *
  * Process context. A packet may still be on its way from the socket, and finds
  * the link as long as that can be found.

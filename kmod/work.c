@@ -20,8 +20,10 @@
 /**
  * struct xroce_work - one CPU's work
  * @napi: polled on this CPU, or on another one when this one has gone offline
- * @qps, @cqs: lock-free, newest first
- * @qps_todo, @cqs_todo: taken off those and turned round; the poll's alone
+ * @qps: lock-free, newest first
+ * @cqs: the same
+ * @qps_todo: taken off @qps and turned round; the poll's alone
+ * @cqs_todo: the same of @cqs
  * @loop: packets on their way to receive on this host; its own lock
  */
 struct xroce_work {
@@ -44,6 +46,7 @@ static struct net_device *xroce_napi_dev;
 
 /**
  * xroce_work_qp() - run a QP soon on this CPU, and raise its events
+ * @kqp: the queue pair
  *
  * Any context. The caller knows that the QP's memory stays.
  */
@@ -66,6 +69,7 @@ void xroce_work_qp(struct xroce_kqp *kqp)
 
 /**
  * xroce_work_cq() - call a CQ's handler soon
+ * @kcq: the completion queue
  *
  * Any context. The caller knows that the CQ's memory stays.
  */
@@ -125,6 +129,7 @@ bool xroce_work_loop(struct xroce_kqp *kqp, struct sk_buff *skb)
 
 /**
  * xroce_kqp_put() - let go of a QP; its owner waits for the last to do so
+ * @kqp: the queue pair
  */
 void xroce_kqp_put(struct xroce_kqp *kqp)
 {
@@ -134,6 +139,7 @@ void xroce_kqp_put(struct xroce_kqp *kqp)
 
 /**
  * xroce_kcq_put() - let go of a CQ; its owner waits for the last to do so
+ * @kcq: the completion queue
  */
 void xroce_kcq_put(struct xroce_kcq *kcq)
 {

@@ -24,6 +24,8 @@
 /**
  * struct xroce_skb_frame - a frame in an skb; lies at the skb's head, where
  *	nobody looks before the frame is given up
+ * @f: the core's part
+ * @skb: what the frame is in
  */
 struct xroce_skb_frame {
 	struct xroce_frame f;
@@ -37,6 +39,8 @@ static struct sk_buff *frame_skb(struct xroce_frame *f)
 
 /**
  * xroce_env_frame() - a frame to be filled
+ * @qp: the queue pair
+ * @len: its length, from the IP header to the ICRC
  *
  * Any context. Return: the frame, its bytes not initialised, or NULL.
  */
@@ -77,6 +81,7 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 
 /**
  * xroce_env_frame_free() - give up a frame that is not to be sent; any context
+ * @f: the frame
  */
 void xroce_env_frame_free(struct xroce_frame *f)
 {
@@ -123,6 +128,9 @@ static bool frame_send(struct xroce_kqp *kqp, struct sk_buff *skb)
 
 /**
  * xroce_env_xmit() - send frames in order
+ * @qp: the queue pair
+ * @f: the frames
+ * @n: how many
  *
  * A netdev that is down or drops takes a frame all the same: it is lost, and
  * the transport sees to it as it does to what the network loses. Back to this

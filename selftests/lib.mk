@@ -8,8 +8,9 @@
 #   TEST_PROGS_EXTENDED  scripts that are installed but are no tests
 
 CFLAGS ?= -O2 -g
-override CFLAGS += -std=gnu11 -Wall -Wextra -D_GNU_SOURCE -MMD \
-	-I../lib -I../../include -I../../include/uapi
+# in front, so that a room may take back a warning
+override CFLAGS := -std=gnu11 -Wall -Wextra -D_GNU_SOURCE -MMD \
+	-I../lib -I../../include -I../../include/uapi $(CFLAGS)
 
 GEN := $(TEST_GEN_PROGS) $(TEST_GEN_FILES)
 ROOM := $(notdir $(CURDIR))

@@ -64,6 +64,7 @@ static const u32 xroce_op_tab[32] = {
 	[XROCE_SEND_LAST_INV]	= XROCE_T_S | XROCE_OP_LAST | XROCE_OP_INV,
 	[XROCE_SEND_ONLY_INV]	= XROCE_T_S | XROCE_OP_ONLY | XROCE_OP_INV,
 };
+
 #undef XROCE_T_S
 #undef XROCE_T_W
 #undef XROCE_T_R

@@ -9,6 +9,7 @@
 
 /**
  * xroce_cc_init() - a new connection, whose requester's PSNs are set
+ * @qp: the queue pair
  */
 void xroce_cc_init(struct xroce_qp *qp)
 {
@@ -20,6 +21,7 @@ void xroce_cc_init(struct xroce_qp *qp)
 
 /**
  * xroce_cc_ack() - packets left the network
+ * @qp: the queue pair
  * @inflight: how many there were before; a window not used does not grow
  * @n: how many were acknowledged
  */
@@ -43,6 +45,7 @@ void xroce_cc_ack(struct xroce_qp *qp, u32 inflight, u32 n)
 
 /**
  * xroce_cc_loss() - a packet was lost
+ * @qp: the queue pair
  * @timeout: all of them, it seems
  */
 void xroce_cc_loss(struct xroce_qp *qp, bool timeout)

@@ -144,22 +144,23 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 	const struct xroce_send_wqe *wqe = xroce_req_wqe(req, req->head);
 	const struct xroce_swq *e = xroce_req_swq(req, req->head);
 	bool atomic = pkt->info & XROCE_OP_ATOMIC_ACK;
+	bool read = wqe->opcode == XROCE_WR_RDMA_READ;
 	struct xroce_io io = {};
 	u32 off, len;
 
 	if (req->head == req->tail || !e->started ||
-	    !xroce_wqe_is_read(wqe) ||
-	    atomic != (wqe->opcode != XROCE_WR_RDMA_READ)) {
+	    !xroce_wqe_is_read(wqe) || atomic == read) {
 		xroce_env_count(qp->dev, XROCE_CNT_DROP_GHOST, 1);
 		return;
 	}
 	off = ((pkt->psn - e->psn) & XROCE_PSN_MASK) << qp->hot.mtu_shift;
 	len = min(e->len - off, xroce_mtu(qp));
-	if (atomic) {
-		io.buf = (const u8 *)&pkt->swap_add;
-	} else if (pkt->payload_len != len) {
+	if (!atomic && pkt->payload_len != len) {
 		xroce_req_fail(qp, XROCE_WC_BAD_RESP_ERR);
 		return;
+	}
+	if (atomic) {
+		io.buf = (const u8 *)&pkt->swap_add;
 	} else {
 		io.rx = rx;
 		io.off = pkt->hdr_len;
@@ -174,6 +175,8 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 
 /**
  * xroce_comp_rx() - a response has arrived, its ICRC and addresses are right
+ * @qp: the queue pair
+ * @rx: the packet
  */
 void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 {
@@ -196,6 +199,7 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 
 /**
  * xroce_comp_expired() - nothing was heard for a whole ACK timeout
+ * @qp: the queue pair
  */
 void xroce_comp_expired(struct xroce_qp *qp)
 {

@@ -74,7 +74,7 @@ struct xroce_mr {
  * @prod: the true producer index; the ring's copy is for the user
  */
 struct xroce_cq {
-	spinlock_t lock;
+	spinlock_t lock;		/* prod, overrun, slots */
 	u32 mask;
 	u32 prod;
 	bool overrun;
@@ -98,7 +98,7 @@ struct xroce_rwqe {
  * @cons: the true consumer index
  */
 struct xroce_rq {
-	spinlock_t lock;
+	spinlock_t lock;		/* cons */
 	u32 mask;
 	u32 stride;
 	u32 max_sge;
@@ -296,7 +296,7 @@ struct xroce_resp {
  * Memory lives until a grace period after its owner's destroy.
  */
 struct xroce_qp {
-	spinlock_t lock;
+	spinlock_t lock;		/* BH; see above */
 	struct xroce_hot hot;
 	struct xroce_dev *dev;
 	const void *pd;

@@ -7,6 +7,9 @@
 
 /**
  * xroce_cq_init() - an empty completion queue
+ * @cq: the completion queue
+ * @dev: the device
+ * @ring: the ring that it shares with its user
  * @depth: slots of @ring, a power of two
  */
 void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev,
@@ -32,6 +35,7 @@ static bool xroce_cq_armed(struct xroce_ring *ring, bool solicited)
 
 /**
  * xroce_cq_post() - add a completion
+ * @cq: the completion queue
  * @cqe: complete but for the time
  * @solicited: the sender asked for an event; errors always count as such
  *
@@ -53,6 +57,7 @@ void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 	} else {
 		memcpy(ring->slot + (cq->prod & cq->mask) * sizeof(*cqe), cqe,
 		       sizeof(*cqe));
+		/* Pairs with the consumer's acquire: the slot is written. */
 		smp_store_release(&ring->prod, ++cq->prod);
 		/* Pairs with the barrier between arming and the last look. */
 		smp_mb();

@@ -7,9 +7,12 @@
 
 /**
  * xroce_mr_get() - look up a key and begin to use its memory
+ * @dev: the device
  * @pd: the QP's protection domain
+ * @key: the L_Key or R_Key
  * @access: rights that are needed, all of them
- * @va, @len: range that is needed, in the region's own addresses
+ * @va: start of the range that is needed, as the region counts addresses
+ * @len: its length
  *
  * Return: the region, to be given back by xroce_mr_put() before BH are enabled,
  * or NULL: no such key, other domain, rights or bounds (IBTA 10.6.7.2).
@@ -34,21 +37,25 @@ struct xroce_mr *xroce_mr_get(struct xroce_dev *dev, const void *pd, u32 key,
 
 /**
  * xroce_mr_put() - end the use of a region
+ * @mr: the region
  */
 void xroce_mr_put(struct xroce_mr *mr)
 {
+	/* Pairs with the last barrier of xroce_mr_revoke(). */
 	smp_mb__before_atomic();
 	atomic_dec(&mr->users);
 }
 
 /**
  * xroce_mr_revoke() - make a key invalid; on return nobody uses its memory
+ * @mr: the region
  *
  * Spins for at most one packet's copy on each CPU. Any context with BH off.
  */
 void xroce_mr_revoke(struct xroce_mr *mr)
 {
 	WRITE_ONCE(mr->valid, false);
+	/* Pairs with xroce_mr_get(): it sees this, or we see it. */
 	smp_mb();
 	while (atomic_read(&mr->users))
 		cpu_relax();
@@ -58,6 +65,8 @@ void xroce_mr_revoke(struct xroce_mr *mr)
 
 /**
  * xroce_mr_span() - the kernel's address of a region's address
+ * @mr: the region
+ * @va: where, as the region counts addresses
  * @len: in: bytes wanted; out: how many of them are contiguous
  */
 u8 *xroce_mr_span(const struct xroce_mr *mr, u64 va, u32 *len)
@@ -73,6 +82,12 @@ u8 *xroce_mr_span(const struct xroce_mr *mr, u64 va, u32 *len)
 
 /**
  * xroce_mr_copy() - copy between memory behind a key and @io
+ * @qp: the queue pair
+ * @key: the L_Key or R_Key
+ * @access: the rights it takes
+ * @va: where, as the region counts addresses
+ * @len: how many bytes
+ * @io: the other side
  *
  * Return: false when the key does not allow it; nothing is copied then.
  */
@@ -107,7 +122,13 @@ bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 access, u64 va, u32 len,
 
 /**
  * xroce_sge_copy() - the same over the scatter/gather list of a work request
- * @off, @len: range of the message; must be inside the list
+ * @qp: the queue pair
+ * @sge: the pieces of memory
+ * @num: how many pieces
+ * @access: the rights it takes
+ * @off: where to begin; @off + @len must be inside the list
+ * @len: how many bytes
+ * @io: the other side
  *
  * Return: false when an entry's key does not allow it.
  */

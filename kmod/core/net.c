@@ -31,7 +31,11 @@ static u16 xroce_fold(u32 sum)
 
 /**
  * xroce_av_set() - make the headers to send to a peer with
- * @sgid, @dgid: both IPv4-mapped or neither (Annex A17.4.1.1)
+ * @av: the address vector
+ * @sgid: our address
+ * @dgid: the peer's; both IPv4-mapped or neither (Annex A17.4.1.1)
+ * @tclass: traffic class, or TOS
+ * @hop_limit: hop limit, or TTL
  * @flow_label: IPv6 only
  * @sport: UDP source port: entropy for the path
  */
@@ -71,6 +75,7 @@ void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
 
 /**
  * xroce_av_match() - did a packet come from this peer to this address
+ * @av: the address vector
  * @l3: its IP header
  */
 bool xroce_av_match(const struct xroce_av *av, const u8 *l3)
@@ -86,7 +91,10 @@ bool xroce_av_match(const struct xroce_av *av, const u8 *l3)
 
 /**
  * xroce_frame_write() - put bytes into a frame
+ * @f: the frame
  * @off: from the start of the frame; off + len must be inside
+ * @src: the bytes
+ * @len: how many bytes
  */
 void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len)
 {
@@ -109,8 +117,13 @@ void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len)
 
 /**
  * xroce_frame_new() - a request or response with all headers but the ICRC
+ * @qp: the queue pair
+ * @opcode: the BTH opcode
+ * @psn: the PSN
  * @flags: XROCE_BTH_SE or 0
  * @ext: extension headers
+ * @ext_len: bytes of extended headers
+ * @payload_len: bytes of payload, without padding
  *
  * Return: the frame, its payload still to be written, or NULL when none is to be
  * had; the QP then remembers to try again.
@@ -163,6 +176,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 
 /**
  * xroce_frame_seal() - ask for the ACK if one is wanted, and write the ICRC
+ * @f: the frame
  *
  * Needs no lock: the frame is complete and its owner's alone.
  */
@@ -189,6 +203,7 @@ void xroce_frame_seal(struct xroce_frame *f)
 
 /**
  * xroce_rx_icrc_ok() - is a received packet's ICRC right
+ * @rx: the packet
  */
 bool xroce_rx_icrc_ok(struct xroce_rx *rx)
 {

@@ -8,6 +8,7 @@
 
 /**
  * xroce_qp_init() - the part of a new QP that does not depend on its rings
+ * @qp: the queue pair
  *
  * The owner has zeroed it and set what is fixed at creation: dev, pd, scq, rcq,
  * rq, srq, hot.qpn, hot.transport, and of req the ring, sizes and copies.
@@ -77,6 +78,7 @@ static void xroce_qp_flush_recv(struct xroce_qp *qp)
 
 /**
  * xroce_qp_flush() - complete all work requests with WR_FLUSH_ERR, in order
+ * @qp: the queue pair
  *
  * Under the QP's lock, in ERR. A user who posts as fast as it flushes does not
  * hold it up: the rest is left to a deferred run.
@@ -111,6 +113,7 @@ void xroce_qp_flush(struct xroce_qp *qp)
 
 /**
  * xroce_qp_error() - to ERR, with everything flushed (IBTA 10.3.1.6)
+ * @qp: the queue pair
  *
  * Under the QP's lock.
  */
@@ -146,10 +149,14 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr,
 		qp->hot.mtu_shift = __builtin_ctz(attr->path_mtu);
 	if (mask & XROCE_ATTR_TIMEOUT)
 		req->timeout = attr->timeout ? 4096ull << attr->timeout : 0;
-	if (mask & XROCE_ATTR_RETRY_CNT)
-		req->retry_cnt = req->retries = attr->retry_cnt;
-	if (mask & XROCE_ATTR_RNR_RETRY)
-		req->rnr_retry = req->rnr_retries = attr->rnr_retry;
+	if (mask & XROCE_ATTR_RETRY_CNT) {
+		req->retry_cnt = attr->retry_cnt;
+		req->retries = attr->retry_cnt;
+	}
+	if (mask & XROCE_ATTR_RNR_RETRY) {
+		req->rnr_retry = attr->rnr_retry;
+		req->rnr_retries = attr->rnr_retry;
+	}
 	if (mask & XROCE_ATTR_MAX_RD_ATOMIC)
 		req->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & XROCE_ATTR_MIN_RNR_TIMER)
@@ -176,6 +183,7 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr,
 
 /**
  * xroce_qp_modify() - set attributes, then the state
+ * @qp: the queue pair
  * @attr: checked by the caller: ranges, and that the transition is legal
  * @mask: &enum xroce_attr_mask
  *
@@ -212,6 +220,7 @@ int xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
 
 /**
  * xroce_qp_kill() - nothing is heard or sent from now on, no timer set
+ * @qp: the queue pair
  *
  * Process context, BH on. Runs and timers under way find @dead under the lock;
  * the owner waits for them before it frees.

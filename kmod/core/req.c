@@ -92,13 +92,16 @@ static void xroce_req_copy(struct xroce_qp *qp)
  */
 static u32 xroce_req_posted(const struct xroce_req *req)
 {
-	u32 n = smp_load_acquire(&req->ring->prod) - req->tail;
+	u32 n;
 
+	/* Pairs with the user's release: the slots are written. */
+	n = smp_load_acquire(&req->ring->prod) - req->tail;
 	return n <= req->depth - (req->tail - req->head) ? n : 0;
 }
 
 /**
  * xroce_req_pull() - copy what has been posted, as far as there is room
+ * @qp: the queue pair
  *
  * Return: false when the ring is empty; a doorbell is then asked for.
  */
@@ -140,6 +143,7 @@ static u8 xroce_wc_opcode(u8 wr)
 
 /**
  * xroce_req_complete() - end the oldest work request
+ * @qp: the queue pair
  * @status: &enum xroce_wc_status; an error completes it even when unsignalled
  */
 void xroce_req_complete(struct xroce_qp *qp, u8 status)
@@ -165,6 +169,8 @@ void xroce_req_complete(struct xroce_qp *qp, u8 status)
 
 /**
  * xroce_req_fail() - the oldest work request fails, and the QP with it
+ * @qp: the queue pair
+ * @status: its status, an &enum xroce_wc_status
  */
 void xroce_req_fail(struct xroce_qp *qp, u8 status)
 {
@@ -211,6 +217,8 @@ static void xroce_req_seek(struct xroce_qp *qp)
 
 /**
  * xroce_req_rewind() - go back to @psn and send again from there
+ * @qp: the queue pair
+ * @psn: the PSN to go on with
  */
 void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
 {
@@ -231,6 +239,8 @@ void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
 
 /**
  * xroce_req_advance() - everything before @psn has been acknowledged
+ * @qp: the queue pair
+ * @psn: the first PSN not acknowledged
  *
  * This is progress: retries begin anew, the window may grow, the timer too.
  */
@@ -266,6 +276,7 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 
 /**
  * xroce_req_arm() - start the ACK timer unless it runs
+ * @qp: the queue pair
  */
 void xroce_req_arm(struct xroce_qp *qp)
 {
@@ -507,6 +518,7 @@ static bool xroce_req_after_read(const struct xroce_qp *qp)
 
 /**
  * xroce_req_next() - build the next request packet
+ * @qp: the queue pair
  *
  * Return: a frame, or NULL when there is nothing to send or it may not go yet.
  */

@@ -15,6 +15,7 @@ static struct xroce_rd *xroce_rd_slot(struct xroce_resp *resp, u32 i)
 
 /**
  * xroce_resp_stop() - forget what is owed to the peer
+ * @qp: the queue pair
  */
 void xroce_resp_stop(struct xroce_qp *qp)
 {
@@ -421,6 +422,8 @@ drop:
 
 /**
  * xroce_resp_rx() - a request has arrived, its ICRC and addresses are right
+ * @qp: the queue pair
+ * @rx: the packet
  */
 void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 {
@@ -581,6 +584,7 @@ static enum xroce_counter xroce_resp_nak_counter(u8 syndrome)
 
 /**
  * xroce_resp_next() - build the next answer that is owed
+ * @qp: the queue pair
  *
  * Return: a frame, or NULL when nothing is owed or no frame is to be had.
  */
@@ -632,6 +636,8 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 
 /**
  * xroce_resp_untaken() - the device did not take an answer: it is owed again
+ * @qp: the queue pair
+ * @f: the frame that the device did not take
  */
 void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_frame *f)
 {

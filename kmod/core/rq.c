@@ -7,7 +7,11 @@
 
 /**
  * xroce_rq_init() - an empty receive queue
- * @depth: slots of @ring, a power of two, @stride bytes apart
+ * @rq: the receive queue
+ * @ring: the ring that it shares with its user
+ * @depth: slots of @ring, a power of two
+ * @stride: from one slot to the next, in bytes
+ * @max_sge: pieces of memory that a slot has room for
  */
 void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
 		   u32 stride, u32 max_sge)
@@ -22,6 +26,7 @@ void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
 
 /**
  * xroce_rq_take() - take the next receive work request
+ * @rq: the receive queue
  * @wqe: where to copy it to; its wr_id is right even on error
  *
  * Return: 1, 0 when there is none, -EINVAL when it is malformed (and taken).
@@ -36,7 +41,10 @@ int xroce_rq_take(struct xroce_rq *rq, struct xroce_rwqe *wqe)
 	u32 i, n;
 
 	spin_lock_irqsave(&rq->lock, flags);
-	/* More than there are slots is garbage: there are none then. */
+	/*
+	 * Pairs with the user's release. More than there are slots is garbage:
+	 * there are none then.
+	 */
 	n = smp_load_acquire(&rq->ring->prod) - rq->cons;
 	if (!n || n > rq->mask + 1)
 		goto out;
@@ -46,6 +54,7 @@ int xroce_rq_take(struct xroce_rq *rq, struct xroce_rwqe *wqe)
 	wqe->wr_id = hdr.wr_id;
 	wqe->num_sge = min(hdr.num_sge, rq->max_sge);
 	memcpy(wqe->sge, slot + sizeof(hdr), wqe->num_sge * sizeof(wqe->sge[0]));
+	/* Pairs with the user's acquire: the slot has been read. */
 	smp_store_release(&rq->ring->cons, ++rq->cons);
 	ret = hdr.num_sge > rq->max_sge ? -EINVAL : 1;
 out:

@@ -72,6 +72,7 @@ void xroce_rx(struct xroce_rx *rx)
 	if (qp->dev != rx->dev)
 		goto drop;
 	drop = XROCE_CNT_DROP_ADDR;
+	/* Pairs with the release in xroce_qp_modify(). */
 	gen = smp_load_acquire(&qp->gen);
 	if (!xroce_av_match(&qp->av, rx->l3))
 		goto drop;

@@ -44,6 +44,7 @@ static void xroce_untaken(struct xroce_qp *qp, struct xroce_frame *f, u32 gen)
 
 /**
  * xroce_qp_run() - send what there is to send
+ * @qp: the queue pair
  *
  * BH off, QP's lock not held. Goes on in a deferred run when the budget is used
  * up, the device is full or memory is short.
@@ -93,6 +94,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 
 /**
  * xroce_qp_pending() - is there reason to call xroce_qp_run()
+ * @qp: the queue pair
  *
  * Under the QP's lock. It may say yes too often. While @wake is 0 the user rings
  * no doorbell: a run that the window stopped has to be followed by another, if
@@ -111,6 +113,7 @@ bool xroce_qp_pending(const struct xroce_qp *qp)
 
 /**
  * xroce_qp_timer() - the time asked for by xroce_env_timer() has come
+ * @qp: the queue pair
  */
 void xroce_qp_timer(struct xroce_qp *qp)
 {

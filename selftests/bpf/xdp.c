@@ -78,9 +78,10 @@ static u32 verdict_of(enum xroce_xdp_stat stat)
 static int run(struct bpf_program *prog, u32 len, u32 linear, u32 *ret)
 {
 	struct xdp_md ctx = { .data_end = linear };
-	LIBBPF_OPTS(bpf_test_run_opts, opts,
-		.data_in = frame, .data_size_in = len,
-		.data_out = out, .data_size_out = sizeof(out), .repeat = 1);
+	struct bpf_test_run_opts opts = {
+		.sz = sizeof(opts), .data_in = frame, .data_size_in = len,
+		.data_out = out, .data_size_out = sizeof(out), .repeat = 1,
+	};
 	int err;
 
 	if (linear) {
@@ -365,9 +366,10 @@ static u32 ns(struct bpf_program *prog, u32 len)
 	u32 best = ~0u;
 
 	for (int i = 0; i < 7; i++) {
-		LIBBPF_OPTS(bpf_test_run_opts, opts,
-			.data_in = frame, .data_size_in = len,
-			.repeat = 300000);
+		struct bpf_test_run_opts opts = {
+			.sz = sizeof(opts), .data_in = frame,
+			.data_size_in = len, .repeat = 300000,
+		};
 
 		if (bpf_prog_test_run_opts(bpf_program__fd(prog), &opts))
 			return 0;

@@ -120,6 +120,7 @@ static void back_to_init(struct ibv_qp *qp)
 
 static void qp_transitions(void)
 {
+	const union ibv_gid link_local = { .raw = { 0xfe, 0x80, [15] = 1 } };
 	struct ibv_qp_attr rtr, rts = rts_attr(), attr = {};
 	struct ibv_qp *qp = new_qp(pd, cq, 16, 2);
 	struct ibv_qp_init_attr init;
@@ -155,8 +156,7 @@ static void qp_transitions(void)
 	RTR_WITH(ah_attr.port_num, 2, EINVAL);
 	RTR_WITH(ah_attr.grh.sgid_index, 200, ENODATA);
 	/* An IPv4 address does not reach an IPv6 one. */
-	RTR_WITH(ah_attr.grh.dgid, ((union ibv_gid){ .raw = { 0xfe, 0x80,
-		 [15] = 1 } }), EINVAL);
+	RTR_WITH(ah_attr.grh.dgid, link_local, EINVAL);
 	rtr = rtr_attr(ctx, 0x123456);
 	expect("RTR", ibv_modify_qp(qp, &rtr, RTR_MASK), 0);
 

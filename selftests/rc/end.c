@@ -44,11 +44,11 @@ static int find_gid(int family)
 	ssize_t n = ibv_query_gid_table(ctx, e, 256, 0);
 
 	for (ssize_t i = 0; i < n; i++) {
-		bool is4 = !memcmp(e[i].gid.raw, v4, 12);
+		int is = memcmp(e[i].gid.raw, v4, 12) ? 6 : 4;
 		bool local = e[i].gid.raw[0] == 0xfe;
 
 		if (e[i].gid_type != IBV_GID_TYPE_ROCE_V2 || local ||
-		    is4 != (family == 4))
+		    is != family)
 			continue;
 		gid = e[i].gid;
 		gid_index = e[i].gid_index;

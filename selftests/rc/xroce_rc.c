@@ -363,8 +363,9 @@ static int usage(void)
 {
 	unsigned int i;
 
-	fprintf(stderr, "usage: xroce_rc -s|-c PATH|HOST:PORT -d DEV [-x] [-6] [-m MTU] [-r ROUNDS]\n"
-		"		[-S SEED] [-t TIMEOUT] [-D COMMAND -U COMMAND (link down, up)] TEST...\n");
+	fprintf(stderr, "usage: xroce_rc -s|-c PATH|HOST:PORT -d DEV [-x] [-6] [-m MTU]\n"
+		"		[-r ROUNDS] [-S SEED] [-t TIMEOUT]\n"
+		"		[-D COMMAND -U COMMAND (link down, up)] TEST...\n");
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		fprintf(stderr, "  %-6s %s\n", tests[i].name, tests[i].what);
 	return 2;
@@ -390,18 +391,41 @@ int main(int argc, char **argv)
 
 	while ((opt = getopt(argc, argv, "s:c:d:x6m:r:S:t:D:U:")) != -1) {
 		switch (opt) {
-		case 's': serve = optarg; break;
-		case 'c': dial = optarg; break;
-		case 'd': dev = optarg; break;
-		case 'x': end_is_rxe = true; break;
-		case '6': opt_family = 6; break;
-		case 'm': mtu = atoi(optarg); break;
-		case 'r': opt_rounds = (unsigned int)atoi(optarg); break;
-		case 'S': opt_seed = strtoull(optarg, NULL, 0) ?: 1; break;
-		case 't': opt_timeout = (uint32_t)atoi(optarg); break;
-		case 'D': opt_down = optarg; break;
-		case 'U': opt_up = optarg; break;
-		default: return usage();
+		case 's':
+			serve = optarg;
+			break;
+		case 'c':
+			dial = optarg;
+			break;
+		case 'd':
+			dev = optarg;
+			break;
+		case 'x':
+			end_is_rxe = true;
+			break;
+		case '6':
+			opt_family = 6;
+			break;
+		case 'm':
+			mtu = atoi(optarg);
+			break;
+		case 'r':
+			opt_rounds = (unsigned int)atoi(optarg);
+			break;
+		case 'S':
+			opt_seed = strtoull(optarg, NULL, 0) ?: 1;
+			break;
+		case 't':
+			opt_timeout = (uint32_t)atoi(optarg);
+			break;
+		case 'D':
+			opt_down = optarg;
+			break;
+		case 'U':
+			opt_up = optarg;
+			break;
+		default:
+			return usage();
 		}
 	}
 	if (!dev || !serve == !dial)

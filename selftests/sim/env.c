@@ -33,13 +33,12 @@ void sim_lock(spinlock_t *l, enum sim_lock_how how, const char *file, int line)
 		lock_bug(l, file, line, "deadlock: held already");
 	if (held >> l->rank)
 		lock_bug(l, file, line, "out of order");
-	if (how == SIM_LOCK_BH) {
+	if (how == SIM_LOCK_BH)
 		bh_off++;
-	} else if (how == SIM_LOCK_IRQ) {
+	else if (how == SIM_LOCK_IRQ)
 		irq_off++;
-	} else if (l->rank != 1) {
+	else if (l->rank != 1)
 		lock_bug(l, file, line, "must be taken with interrupts off");
-	}
 	if (l->rank == 1 && !bh_off)
 		lock_bug(l, file, line, "taken with BH on");
 	if (l->rank == 1 && irq_off)

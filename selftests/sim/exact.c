@@ -541,9 +541,10 @@ static void connect_later(void *arg)
 
 static u32 take_none(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
+	bool request = f[0]->kind == XROCE_FRAME_REQ;
 	struct sim_conn *c = ep->conn;
 
-	if ((f[0]->kind == XROCE_FRAME_REQ) != (rule.skip == 0))
+	if (request != !rule.skip)
 		return n;
 	W->take = NULL;
 	rule.dropped = n;

@@ -294,7 +294,7 @@ static u8 random_wr(struct sim_ep *ep)
 		return XROCE_WR_SEND;
 	if (k < 58)
 		return XROCE_WR_SEND_WITH_IMM;
-	if (k < 59 && ep->peer->node->mr[SIM_TAB - 1] == NULL)
+	if (k < 59 && !ep->peer->node->mr[SIM_TAB - 1])
 		return XROCE_WR_SEND_WITH_INV;
 	if (k < 80)
 		return XROCE_WR_RDMA_READ;

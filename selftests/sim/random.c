@@ -300,7 +300,7 @@ static void check_clean(void)
 		XROCE_CNT_RNR_EXC, XROCE_CNT_CQ_OVERRUN, XROCE_CNT_BAD_WQE,
 	};
 	static const char * const names[] = {
-#define NAME(sym, name, text) [XROCE_CNT_##sym] = #name,
+#define NAME(sym, name, text) #name,
 		XROCE_COUNTERS(NAME)
 #undef NAME
 	};

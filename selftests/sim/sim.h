@@ -154,7 +154,6 @@ struct sim_cq {
 	struct sim_cq *next;
 };
 
-
 /**
  * struct sim_op - a posted send work request that has not completed
  * @local, @nloc: pieces of local memory, in order

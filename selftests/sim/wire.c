@@ -261,8 +261,8 @@ static void check_frame(struct sim_ep *ep, const u8 *buf, u32 len,
 	need(h->op < 32 && ops[h->op].name);
 	kind = ops[h->op].kind;
 	need((h->bth[1] & 0x4f) == 0x40);
-	need(!(h->bth[1] & 0x80) || ((kind & K_LAST) &&
-	     (kind & (K_SEND | K_WRITE))));
+	need(!(h->bth[1] & 0x80) || (kind & K_LAST));
+	need(!(h->bth[1] & 0x80) || (kind & (K_SEND | K_WRITE)));
 	need(be(h->bth + 2, 2) == 0xffff);
 	need(h->bth[4] == 0 && (h->bth[8] & 0x7f) == 0);
 	need(h->dqpn == ep->peer->qp.hot.qpn);

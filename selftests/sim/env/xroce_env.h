@@ -176,10 +176,12 @@ void sim_assert_held(const spinlock_t *l, const char *file, int line);
 #define local_bh_enable()	sim_bh(-1, __FILE__, __LINE__)
 
 #define get_unaligned(p) ({ \
-	const struct { __typeof__(*(p)) v; } __packed *gu = (const void *)(p); \
+	struct gu { __typeof__(*(p)) v; } __packed; \
+	const struct gu *gu = (const void *)(p); \
 	gu->v; })
 #define put_unaligned(x, p) do { \
-	struct { __typeof__(*(p)) v; } __packed *pu = (void *)(p); \
+	struct pu { __typeof__(*(p)) v; } __packed; \
+	struct pu *pu = (void *)(p); \
 	pu->v = (x); \
 } while (0)
 
