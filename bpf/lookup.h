@@ -7,11 +7,11 @@
 #define XROCE_LOOKUP_H
 
 /**
- * bpf_xroce_addr() - is this an address of a link on the frame's netdev
- * @gid: 16 bytes
+ * bpf_xroce_addr() - is this a MAC and an address of a link on the frame's netdev
+ * @addr: a &struct xroce_xdp_addr
  */
-extern int bpf_xroce_addr(struct xdp_md *ctx, const void *gid,
-			  u32 gid__sz) __weak __ksym;
+extern int bpf_xroce_addr(struct xdp_md *ctx, const void *addr,
+			  u32 addr__sz) __weak __ksym;
 /**
  * bpf_xroce_cpu() - the CPU that a QP's packets go to
  *
@@ -35,14 +35,15 @@ struct {
 	__type(value, s32);
 } xroce_qps SEC(".maps");
 
-static __always_inline bool xroce_is_ours(struct xdp_md *ctx, const u8 gid[16])
+static __always_inline bool xroce_is_ours(struct xdp_md *ctx, const u8 mac[6],
+					  const u8 gid[16])
 {
-	struct xroce_xdp_addr key;
+	struct xroce_xdp_addr key = { .ifindex = ctx->ingress_ifindex };
 
 	__builtin_memcpy(key.gid, gid, 16);
+	__builtin_memcpy(key.mac, mac, 6);
 	if (bpf_xroce_addr)
-		return bpf_xroce_addr(ctx, key.gid, 16) > 0;
-	key.ifindex = ctx->ingress_ifindex;
+		return bpf_xroce_addr(ctx, &key, sizeof(key)) > 0;
 	return bpf_map_lookup_elem(&xroce_addrs, &key);
 }
 

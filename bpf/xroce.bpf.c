@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The XDP program of a link: which frames are RoCEv2 for a GID of ours, which
- * of those are malformed, and which CPU takes the rest. Runs in NAPI, holds no
+ * The XDP program of a link: which frames are RoCEv2 for our MAC and a GID of
+ * ours, which of those are malformed, and which CPU takes the rest. Runs in NAPI, holds no
  * lock. All else passes as it came: the host may be a bridge or a router.
  */
 #include "vmlinux.h"
@@ -61,7 +61,7 @@ int xroce(struct xdp_md *ctx)
 	is = xroce_encap_parse(&e, data, end, bpf_xdp_get_buff_len(ctx));
 	if (is == XROCE_ENCAP_OTHER)
 		return PASS(OTHER);
-	if (!xroce_is_ours(ctx, e.dgid))
+	if (!xroce_is_ours(ctx, data, e.dgid))
 		return PASS(NOT_OURS);
 	if (e.opts)
 		return PASS(OPTS);

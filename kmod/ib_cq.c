@@ -9,11 +9,14 @@
 
 static void xroce_kcq_destroy(struct xroce_kcq *kcq)
 {
+	struct xroce_link *link = xroce_dev_link(kcq->cq.dev);
+
 	/* Its QPs are gone: nothing is posted; its handler may be queued. */
 	xroce_kcq_put(kcq);
 	wait_for_completion(&kcq->gone);
 	xroce_ring_free(kcq->ring);
 	kfree_rcu(kcq, rcu);
+	atomic_dec(&link->cqs);
 }
 
 static int xroce_ib_create_cq(struct ib_cq *ib,
@@ -33,17 +36,20 @@ static int xroce_ib_create_cq(struct ib_cq *ib,
 	if (udata->outlen < sizeof(resp) || !attr->cqe ||
 	    attr->cqe > XROCE_MAX_CQE)
 		return -EINVAL;
+	if (!atomic_add_unless(&link->cqs, 1, XROCE_MAX_CQ))
+		return -ENOMEM;
 	uctx = rdma_udata_to_drv_context(udata, struct xroce_uctx, ib);
 	kcq = kzalloc(sizeof(*kcq), GFP_KERNEL_ACCOUNT);
-	if (!kcq)
-		return -ENOMEM;
+	if (!kcq) {
+		err = -ENOMEM;
+		goto err_count;
+	}
 	depth = roundup_pow_of_two(attr->cqe);
 	kcq->ring = xroce_ring_alloc(&uctx->ib, depth,
 				     sizeof(struct xroce_cqe), &resp.ring);
 	if (IS_ERR(kcq->ring)) {
 		err = PTR_ERR(kcq->ring);
-		kfree(kcq);
-		return err;
+		goto err_free;
 	}
 	kcq->ib = ib;
 	refcount_set(&kcq->users, 1);
@@ -55,6 +61,12 @@ static int xroce_ib_create_cq(struct ib_cq *ib,
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
 		xroce_kcq_destroy(kcq);
+	return err;
+
+err_free:
+	kfree(kcq);
+err_count:
+	atomic_dec(&link->cqs);
 	return err;
 }
 

@@ -168,11 +168,14 @@ static int xroce_ib_del_gid(const struct ib_gid_attr *attr, void **context)
 
 static int xroce_ib_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	return 0;
+	struct xroce_link *link = to_xlink(pd->device);
+
+	return atomic_add_unless(&link->pds, 1, XROCE_MAX_PD) ? 0 : -ENOMEM;
 }
 
 static int xroce_ib_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
+	atomic_dec(&to_xlink(pd->device)->pds);
 	return 0;
 }
 

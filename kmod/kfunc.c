@@ -8,6 +8,7 @@
 #include <linux/btf.h>
 #include <linux/btf_ids.h>
 #include <linux/cpumask.h>
+#include <linux/etherdevice.h>
 #include <linux/hash.h>
 #include <net/netdev_rx_queue.h>
 #include <net/xdp.h>
@@ -53,29 +54,36 @@ static int steer_cpu(const struct xroce_link *link, u32 qpn)
 __bpf_kfunc_start_defs();
 
 /**
- * bpf_xroce_addr() - is an address a GID of a link on the frame's netdev
+ * bpf_xroce_addr() - is a frame for a GID of a link on the netdev it came by
  * @ctx: the frame
- * @gid: 16 bytes; an IPv4 address as ::ffff:a.b.c.d
- * @gid__sz: 16
+ * @addr: a &struct xroce_xdp_addr; its ifindex does not matter
+ * @addr__sz: the size of that
  *
  * XDP programs, wherever they run: the netdev is the one the frame came by, also
- * after a redirect to a CPU. Return: 1 if it is, also when the link is on a VLAN
- * of that netdev, or else 0.
+ * after a redirect to a CPU. The stack would drop what is for another MAC, or a
+ * bridge take it along. Return: 1 if GID and MAC are, also when the link is on a
+ * VLAN of that netdev, or else 0.
  */
-__bpf_kfunc int bpf_xroce_addr(struct xdp_md *ctx, const void *gid, u32 gid__sz)
+__bpf_kfunc int bpf_xroce_addr(struct xdp_md *ctx, const void *addr,
+			       u32 addr__sz)
 {
 	const struct net_device *dev = ((struct xdp_buff *)ctx)->rxq->dev;
+	struct xroce_xdp_addr to;
 	struct xroce_link *link;
-	union ib_gid addr;
+	union ib_gid gid;
 
-	if (gid__sz != sizeof(addr))
+	if (addr__sz != sizeof(to))
 		return 0;
-	memcpy(&addr, gid, sizeof(addr));
+	memcpy(&to, addr, sizeof(to));
+	memcpy(&gid, to.gid, sizeof(gid));
 	link = xroce_link_by_ndev_rcu(dev);
-	if (link && xroce_link_has_gid(link, &addr))
-		return 1;
-	link = xroce_link_by_gid_rcu(dev_net(dev), &addr);
-	return link && link_is_on(link, dev);
+	if (!link || !xroce_link_has_gid(link, &gid)) {
+		link = xroce_link_by_gid_rcu(dev_net(dev), &gid);
+		if (!link || !link_is_on(link, dev))
+			return 0;
+	}
+	return ether_addr_equal_unaligned(to.mac, dev->dev_addr) ||
+	       ether_addr_equal_unaligned(to.mac, link->ndev->dev_addr);
 }
 
 /**

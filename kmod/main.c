@@ -33,15 +33,12 @@ static int __init xroce_init(void)
 	err = xroce_udp_init();
 	if (err)
 		goto err_env;
-	err = xroce_xmit_init();
-	if (err)
-		goto err_udp;
 	err = xroce_kfunc_init();
 	if (err)
-		goto err_xmit;
+		goto err_udp;
 	err = xroce_link_init();
 	if (err)
-		goto err_xmit;
+		goto err_udp;
 	err = xroce_nl_init();
 	if (err)
 		goto err_link;
@@ -50,8 +47,6 @@ static int __init xroce_init(void)
 
 err_link:
 	xroce_link_exit();
-err_xmit:
-	xroce_xmit_exit();
 err_udp:
 	xroce_udp_exit();
 err_env:
@@ -70,7 +65,6 @@ static void __exit xroce_exit(void)
 	xroce_link_exit();
 	/* QPs are freed by our own callbacks. */
 	rcu_barrier();
-	xroce_xmit_exit();
 	xroce_udp_exit();
 	xroce_env_exit();
 	xroce_work_exit();

@@ -164,12 +164,3 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 		xroce_env_count(qp->dev, XROCE_CNT_TX_DROPPED, i - sent);
 	return i;
 }
-
-int xroce_xmit_init(void)
-{
-	return 0;
-}
-
-void xroce_xmit_exit(void)
-{
-}

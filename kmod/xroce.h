@@ -28,10 +28,10 @@
 #define XROCE_GID_TBL_LEN	256
 #define XROCE_MAX_QP		262144
 #define XROCE_MAX_QP_WR		32768
-#define XROCE_MAX_CQ		1048576
+#define XROCE_MAX_CQ		65536
 #define XROCE_MAX_CQE		4194304
 #define XROCE_MAX_MR		1048576
-#define XROCE_MAX_PD		1048576
+#define XROCE_MAX_PD		65536
 #define XROCE_NO_VLAN		0xffff
 /* More than a network holds in flight is only loss: a window of packets. */
 #define XROCE_CWND_INIT		64
@@ -58,6 +58,8 @@ struct xroce_counters {
  * @xdp: attachment made by rdmatool; the link holds the only lasting reference,
  *	so that removing it detaches and frees the program. Guarded by @xdp_lock.
  * @steer: what the XDP program does with packets, see nl.c
+ * @pds: protection domains there are
+ * @cqs: completion queues there are
  */
 struct xroce_link {
 	struct ib_device ib;
@@ -71,6 +73,8 @@ struct xroce_link {
 	struct mutex xdp_lock;		/* xdp, steer */
 	struct bpf_link *xdp;
 	struct cpumask steer;
+	atomic_t pds;
+	atomic_t cqs;
 	struct hlist_node node;
 	bool active;
 };
@@ -290,12 +294,8 @@ void xroce_udp_exit(void);
 void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
 void xroce_skb_dgid(const struct sk_buff *skb, union ib_gid *gid);
 
-/* xmit.c: frames, and the way to the device or back to this host. */
-int xroce_xmit_init(void);
-void xroce_xmit_exit(void);
-
 /* kfunc.c: what BPF may call. */
-int bpf_xroce_addr(struct xdp_md *ctx, const void *gid, u32 gid__sz);
+int bpf_xroce_addr(struct xdp_md *ctx, const void *addr, u32 addr__sz);
 int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn);
 int xroce_kfunc_init(void);
 

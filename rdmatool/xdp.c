@@ -45,7 +45,7 @@ static __printf(1, 2) bool no(const char *fmt, ...)
 #include "xroce.skel.h"
 
 #define BPFFS		"/sys/fs/bpf"
-#define PIN_ROOT	BPFFS "/xroce"
+#define INIT_ROOT	"/proc/1/root"
 #define CPU_QUEUE	2048	/* packets that may wait for a CPU */
 
 static char log_line[256];
@@ -67,13 +67,31 @@ static int on_log(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
+static bool is_bpffs(const char *path)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && fs.f_type == BPF_FS_MAGIC;
+}
+
+/*
+ * Where people look, also when we run under "ip netns exec": that has a /sys of
+ * its own, which ends with us, and with it all that is mounted there.
+ */
+static const char *pin_root(void)
+{
+	return is_bpffs(INIT_ROOT BPFFS) ? INIT_ROOT BPFFS "/xroce" :
+					   BPFFS "/xroce";
+}
+
 /* A name in bpffs may not have a dot. */
 static void pin_dir(char *path, size_t size, const char *name)
 {
+	int n = snprintf(path, size, "%s/", pin_root());
 	char *p;
 
-	snprintf(path, size, PIN_ROOT "/%s", name);
-	for (p = path + strlen(PIN_ROOT); *p; p++)
+	snprintf(path + n, size - n, "%s", name);
+	for (p = path + n; *p; p++)
 		if (*p == '.')
 			*p = '_';
 }
@@ -94,23 +112,23 @@ void xdp_unpin(const char *name)
 		unlink(path);
 	}
 	rmdir(dir);
-	rmdir(PIN_ROOT);
+	rmdir(pin_root());
 }
 
 /* Pins are for people; a link works without. */
 static void pin_maps(struct xroce_bpf *bpf, const char *name)
 {
-	struct statfs fs;
+	const char *root = pin_root();
 	char dir[256], path[300];
 	size_t i;
 	int fd;
 
-	if (statfs(BPFFS, &fs) || fs.f_type != BPF_FS_MAGIC)
-		if (mount("bpf", BPFFS, "bpf", 0, NULL))
-			goto fail;
+	if (!is_bpffs(BPFFS) && !strncmp(root, BPFFS, strlen(BPFFS)) &&
+	    mount("bpf", BPFFS, "bpf", 0, NULL))
+		goto fail;
 	xdp_unpin(name);
 	pin_dir(dir, sizeof(dir), name);
-	mkdir(PIN_ROOT, 0700);
+	mkdir(root, 0700);
 	if (mkdir(dir, 0700))
 		goto fail;
 	for (i = 0; i < ARRAY_SIZE(pinned); i++) {
@@ -122,7 +140,7 @@ static void pin_maps(struct xroce_bpf *bpf, const char *name)
 	return;
 fail:
 	warn("link %s: cannot pin the XDP program's maps below %s: %s", name,
-	     PIN_ROOT, strerror(errno));
+	     root, strerror(errno));
 }
 
 /* Calls fn for each CPU of a list as "0-3,8"; false when it is none. */

@@ -40,11 +40,19 @@ enum xroce_xdp_stat {
 #define XROCE_XDP_CPU_NO_QP	(-2)
 
 /**
- * struct xroce_xdp_addr - key of the map xroce_addrs: a GID on a netdev
+ * struct xroce_xdp_addr - whom a frame is for
+ * @ifindex: the netdev it came by
+ * @gid: destination address, IPv4 as ::ffff:a.b.c.d
+ * @mac: destination MAC
+ * @zero: nothing
+ *
+ * What bpf_xroce_addr() is asked about, and the key of the map xroce_addrs.
  */
 struct xroce_xdp_addr {
 	u32 ifindex;
 	u8 gid[16];
+	u8 mac[6];
+	u8 zero[2];
 };
 
 #endif /* XROCE_XDP_H */

@@ -114,13 +114,14 @@ static void expect(int *bad, const char *name, u32 len, u32 linear,
 		  stat_name[stat]);
 }
 
-static void set_addr(const u8 gid[16], u32 ifindex, bool there)
+static void set_addr(const u8 gid[16], const u8 mac[6], u32 ifindex, bool there)
 {
 	int fd = bpf_map__fd(skel->maps.xroce_addrs);
 	struct xroce_xdp_addr key = { .ifindex = ifindex };
 	u32 one = 1;
 
 	memcpy(key.gid, gid, 16);
+	memcpy(key.mac, mac, 6);
 	if (there)
 		bpf_map_update_elem(fd, &key, &one, BPF_ANY);
 	else
@@ -135,6 +136,8 @@ static void set_qp(u32 qpn, s32 cpu)
 
 static const u8 gid4[16] = { [10] = 255, 255, 10, 77, 0, 2 };
 static const u8 gid6[16] = { 0xfd, 0x77, [15] = 2 };
+/* Of the frames of packet_make() */
+static const u8 mac[6] = { 2, 2, 2, 2, 2, 2 };
 
 static void kinds(void)
 {
@@ -220,13 +223,22 @@ static void netdevs(void)
 	u32 len = packet_make(&pk, frame);
 	int bad = 0;
 
-	set_addr(gid4, IFINDEX, false);
+	set_addr(gid4, mac, IFINDEX, false);
 	expect(&bad, "no such GID", len, 0, XROCE_XDP_NOT_OURS);
-	set_addr(gid4, IFINDEX + 1, true);
+	set_addr(gid4, mac, IFINDEX + 1, true);
 	expect(&bad, "another netdev's", len, 0, XROCE_XDP_NOT_OURS);
-	set_addr(gid4, IFINDEX, true);
+	set_addr(gid4, mac, IFINDEX, true);
 	expect(&bad, "this one's", len, 0, XROCE_XDP_DROP_OPCODE);
 	tap_ok(!bad, "only GIDs of this netdev are judged");
+
+	bad = 0;
+	frame[5] ^= 1;
+	expect(&bad, "another's MAC", len, 0, XROCE_XDP_NOT_OURS);
+	memset(frame, 0xff, 6);
+	expect(&bad, "everybody's", len, 0, XROCE_XDP_NOT_OURS);
+	memcpy(frame, mac, 6);
+	expect(&bad, "ours", len, 0, XROCE_XDP_DROP_OPCODE);
+	tap_ok(!bad, "only frames for this netdev's MAC are judged");
 }
 
 static bool same_parse(u32 len, int *is)
@@ -335,11 +347,11 @@ static void one_capture(const char *name)
 		roce++;
 		parsed_frame(&at, frame, frame + len, len);
 		expect(&bad, "between others", len, 0, XROCE_XDP_NOT_OURS);
-		set_addr(at.dgid, IFINDEX, true);
+		set_addr(at.dgid, frame, IFINDEX, true);
 		expect(&bad, "no QP", len, 0, XROCE_XDP_NO_QP);
 		set_qp(at.pkt.qpn, XROCE_XDP_CPU_STAY);
 		expect(&bad, "ours", len, 0, XROCE_XDP_STAY);
-		set_addr(at.dgid, IFINDEX, false);
+		set_addr(at.dgid, frame, IFINDEX, false);
 		bpf_map_delete_elem(bpf_map__fd(skel->maps.xroce_qps),
 				    &at.pkt.qpn);
 	}
@@ -437,8 +449,8 @@ static int setup(void)
 	test = test_bpf__open_and_load();
 	if (!test)
 		return -1;
-	set_addr(gid4, IFINDEX, true);
-	set_addr(gid6, IFINDEX, true);
+	set_addr(gid4, mac, IFINDEX, true);
+	set_addr(gid6, mac, IFINDEX, true);
 	set_qp(17, XROCE_XDP_CPU_STAY);
 	return 0;
 }

@@ -16,7 +16,7 @@ cd "$(dirname "$0")" || exit 1
 DEVTYPE=xroce
 . ../lib/topo.sh
 
-topo_need rdmatool ss socat
+topo_need rdmatool ss socat bpftool
 topo_direct 1500
 label="xroce $XROCE_XDP"
 xdp=$XROCE_XDP
@@ -63,6 +63,15 @@ refuses_logged() {
 	return 1
 }
 
+# `ip netns exec`, which n1 is, has a bpffs of its own, gone when it ends
+pinned() {
+	local map
+	for map in xroce_stats xroce_cpus; do
+		bpftool map show pinned "/sys/fs/bpf/xroce/$1/$map" || return
+	done
+}
+not_pinned() { [ ! -e "/sys/fs/bpf/xroce/$1" ]; }
+
 unload() { [ ! -d /sys/module/xroce ] || modprobe -r xroce; }
 
 check "module unloads without links" unload
@@ -78,6 +87,13 @@ check "socket is gone" silent
 check "rdmatool link add" n1 rdmatool link add xr1 netdev eth0 xdp "$xdp"
 check "XDP is $xdp" xdp_is "$xdp"
 check "rdmatool says so" eval 'n1 rdmatool link show xr1 | grep -q "$xdp"'
+if [ "$xdp" != off ]; then
+	check "maps are pinned for all to see" pinned xr1
+	check "set xdp off" n1 rdmatool link set xr1 xdp off
+	check "pins are gone" not_pinned xr1
+	check "set xdp $xdp" n1 rdmatool link set xr1 xdp "$xdp"
+	check "maps are pinned again" pinned xr1
+fi
 check "rdma link del deletes it" n1 rdma link del xr1
 check "device is gone" gone xr1
 check "no XDP is left" in_time xdp_is off
