@@ -32,6 +32,9 @@
 	X(RETRANS, retransmitted_pkts, "request packets sent again") \
 	X(RETRY_EXC, retry_exceeded_err, "QPs that ran out of retries") \
 	X(RNR_EXC, retry_rnr_exceeded_err, "QPs that ran out of RNR retries") \
+	X(MARKED, np_ecn_marked_roce_packets, "packets with a mark of congestion") \
+	X(CNP_SENT, np_cnp_sent, "congestion notifications sent") \
+	X(CNP_RCVD, rp_cnp_handled, "congestion notifications received") \
 	X(CQ_OVERRUN, cq_overrun_err, "CQs that overflowed") \
 	X(BAD_WQE, send_err, "work requests refused") \
 	X(DOORBELLS, doorbells, "system calls to start sending") \
@@ -47,6 +50,10 @@
 	X(DROP_TRANSPORT, drop_transport, "opcode not of the QP's transport") \
 	X(DROP_PKEY, drop_pkey, "P_Key is not the QP's") \
 	X(DROP_QKEY, drop_qkey, "Q_Key is not the QP's") \
+	X(DROP_REQUEST, drop_request, "UC, UD: request not allowed or incomplete") \
+	X(DROP_NO_RECV, drop_no_recv, "UC, UD: no receive posted") \
+	X(DROP_TOO_LONG, drop_too_long, "UC, UD: longer than the receive buffer") \
+	X(DROP_GROUP, drop_group, "no QP in the multicast group") \
 	X(DROP_STATE, drop_state, "QP not ready to receive") \
 	X(DROP_GHOST, drop_ghost, "response to nothing outstanding") \
 	X(DROP_ORDER, drop_order, "response ahead, or request in a NAK'd gap") \

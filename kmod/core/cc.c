@@ -59,3 +59,13 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout)
 	req->cwnd = timeout ? XROCE_CWND_FLOOR : req->ssthresh;
 	req->cwnd_cnt = 0;
 }
+
+/**
+ * xroce_cc_cnp() - the peer reports congestion on the way to it (Annex A17.9)
+ *
+ * As a loss, with nothing to be sent again.
+ */
+void xroce_cc_cnp(struct xroce_qp *qp)
+{
+	xroce_cc_loss(qp, false);
+}

@@ -22,6 +22,8 @@
 #define XROCE_MAX_INLINE	1024
 #define XROCE_MAX_RD_ATOMIC	128
 #define XROCE_BATCH		16	/* frames staged at a time */
+#define XROCE_GRH_LEN		40	/* before a datagram, in its buffer */
+#define XROCE_NO_VLAN		0xffff
 
 /* Values of enum ib_access_flags. */
 #define XROCE_LOCAL_WRITE	(1 << 0)
@@ -94,8 +96,9 @@ struct xroce_rwqe {
 
 /**
  * struct xroce_rq - a receive queue, a QP's own or shared
- * @lock: irqsave, held to copy one element: guards @cons
+ * @lock: irqsave, held to copy one element: guards @cons and @limit
  * @cons: the true consumer index
+ * @limit: shared: raise XROCE_EVENT_SRQ_LIMIT once when fewer are left, 0: never
  */
 struct xroce_rq {
 	spinlock_t lock;		/* cons */
@@ -103,19 +106,43 @@ struct xroce_rq {
 	u32 stride;
 	u32 max_sge;
 	u32 cons;
+	u32 limit;
 	struct xroce_ring *ring;
 };
 
 /**
- * struct xroce_av - the path to the peer, fixed while the QP is connected
+ * struct xroce_av - the path to a peer
  * @l3: IP and UDP header to send, lengths and IPv4 checksum left 0
+ * @l2: link-layer header to send, which the env alone knows
  * @l3_len: 28 or 48
+ * @l2_len: at most sizeof(@l2)
+ * @route: &enum xroce_route
+ * @prio: service level
  * @csum: IPv4: the sum of the header so far, for the checksum
  */
 struct xroce_av {
 	u8 l3[48];
+	u8 l2[18];
 	u8 l3_len;
+	u8 l2_len;
+	u8 route;
+	u8 prio;
 	u16 csum;
+};
+
+enum xroce_route {
+	XROCE_ROUTE_WIRE,
+	XROCE_ROUTE_HOST,	/* back to this host */
+	XROCE_ROUTE_BOTH,	/* a group */
+};
+
+/**
+ * struct xroce_ah - an address handle, found by xroce_env_ah()
+ * @pd: protection domain, compared only
+ */
+struct xroce_ah {
+	const void *pd;
+	struct xroce_av av;
 };
 
 /**
@@ -130,15 +157,18 @@ enum xroce_frame_kind {
 	XROCE_FRAME_REQ,
 	XROCE_FRAME_RD_RESP,	/* READ response or atomic ACK */
 	XROCE_FRAME_ACK,	/* ACK or NAK of any kind */
+	XROCE_FRAME_CNP,
 };
 
 /**
  * struct xroce_frame - one packet on its way out, from the IP header to the ICRC
  * @seg: its bytes, all of the length asked for; the first is at least 128 bytes
- *	or all; the env keeps room for the link-layer header before it
+ *	or all; the env keeps room for a link-layer header before it
  * @payload: where the payload begins in it
  * @psn: what to step back to should the device not take it
  * @slot: XROCE_FRAME_RD_RESP: index in xroce_resp.rd
+ * @l2_len: bytes of link-layer header before the first segment
+ * @route, @prio: as in &struct xroce_av
  * @syndrome: XROCE_FRAME_ACK: what it says
  * @ackreq: ask for an ACK; goes into the BTH when the frame is sealed
  *
@@ -153,6 +183,9 @@ struct xroce_frame {
 	u8 kind;
 	u8 slot;
 	u8 syndrome;
+	u8 l2_len;
+	u8 route;
+	u8 prio;
 	bool ackreq;
 };
 
@@ -261,6 +294,7 @@ struct xroce_rd {
  * @fatal: @nak ends the connection: no request is heard any more, and the QP
  *	goes to ERR when the NAK has left, behind the responses owed before it
  * @min_rnr: code of the RNR timer to ask for
+ * @cnp: congestion is to be reported; not before @cnp_next, ns
  * @wqe: the receive work request of the SEND under way; @wqe_held tells
  * @offset: bytes of the message placed so far
  * @va, @rkey, @left: the WRITE under way
@@ -276,6 +310,8 @@ struct xroce_resp {
 	u8 min_rnr;
 	bool fatal;
 	bool wqe_held;
+	bool cnp;
+	u64 cnp_next;
 	struct xroce_rwqe *wqe;
 	u32 offset;
 	u32 rkey;
@@ -291,6 +327,8 @@ struct xroce_resp {
  * @sending: someone is in xroce_qp_run() and sends for all
  * @nomem: a frame was not to be had; the run is tried again
  * @established: XROCE_EVENT_COMM_EST has been raised
+ * @sqd_notify: raise XROCE_EVENT_SQ_DRAINED when all that was begun is complete
+ * @av: the path; of a UD QP that of the message under way
  * @dead: destroyed: nothing is heard or sent any more
  *
  * Memory lives until a grace period after its owner's destroy.
@@ -307,9 +345,11 @@ struct xroce_qp {
 	bool sending;
 	bool nomem;
 	bool established;
+	bool sqd_notify;
 	bool dead;
 	u32 access;
 	u32 gen;
+	u32 qkey;
 	u16 pkey;
 	struct xroce_av av;
 	struct xroce_req req;
@@ -322,6 +362,7 @@ struct xroce_qp {
  * @l3: IPv4 or IPv6 header without options, UDP, and of the BTH and what follows
  *	min(@len, XROCE_MAX_HDR) bytes, all linear
  * @len: bytes from the BTH to the ICRC
+ * @vlan: the tag it came with, priority and VLAN, or XROCE_NO_VLAN
  * @ce: the network marked congestion
  */
 struct xroce_rx {
@@ -329,6 +370,7 @@ struct xroce_rx {
 	struct xroce_dev *dev;
 	const u8 *l3;
 	u32 len;
+	u16 vlan;
 	bool ce;
 };
 
@@ -354,13 +396,16 @@ enum xroce_event {
 	XROCE_EVENT_COMM_EST,
 	XROCE_EVENT_SQ_DRAINED,
 	XROCE_EVENT_LAST_WQE,
+	XROCE_EVENT_SRQ_LIMIT,	/* of the QP's SRQ */
 };
 
 /* Values of enum ib_qp_attr_mask, as far as the core has use for them. */
 enum xroce_attr_mask {
 	XROCE_ATTR_STATE		= 1 << 0,
+	XROCE_ATTR_SQD_NOTIFY		= 1 << 2,
 	XROCE_ATTR_ACCESS		= 1 << 3,
 	XROCE_ATTR_PKEY			= 1 << 4,
+	XROCE_ATTR_QKEY			= 1 << 6,
 	XROCE_ATTR_AV			= 1 << 7,
 	XROCE_ATTR_PATH_MTU		= 1 << 8,
 	XROCE_ATTR_TIMEOUT		= 1 << 9,
@@ -376,7 +421,7 @@ enum xroce_attr_mask {
 
 /**
  * struct xroce_attr - QP attributes, as in struct ib_qp_attr
- * @path_mtu: bytes
+ * @path_mtu: bytes; of a UD QP the link's
  * @timeout: exponent: 4.096 us * 2^timeout, 0 is for ever
  * @rd: room for max_dest_rd_atomic entries, given to the QP by
  *	XROCE_ATTR_MAX_DEST_RD_ATOMIC; on return what it had, for the caller to free
@@ -387,7 +432,9 @@ struct xroce_attr {
 	u8 retry_cnt;
 	u8 rnr_retry;
 	u8 min_rnr_timer;
+	bool sqd_notify;
 	u16 pkey;
+	u32 qkey;
 	u32 access;
 	u32 path_mtu;
 	u32 dest_qpn;
@@ -405,6 +452,7 @@ int xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask);
 void xroce_qp_kill(struct xroce_qp *qp);
 /* qp.c: under the QP's lock. */
 void xroce_qp_error(struct xroce_qp *qp);
+void xroce_qp_send_error(struct xroce_qp *qp);
 void xroce_qp_flush(struct xroce_qp *qp);
 
 /* tx.c */
@@ -425,6 +473,7 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn);
 void xroce_req_arm(struct xroce_qp *qp);
 void xroce_req_complete(struct xroce_qp *qp, u8 status);
 void xroce_req_fail(struct xroce_qp *qp, u8 status);
+void xroce_req_drained(struct xroce_qp *qp);
 
 /* comp.c: responses. Under the QP's lock. */
 void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
@@ -434,10 +483,15 @@ void xroce_comp_expired(struct xroce_qp *qp);
 void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
 struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
 void xroce_resp_stop(struct xroce_qp *qp);
+void xroce_resp_marked(struct xroce_qp *qp);
 void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_frame *f);
+
+/* dgram.c: datagrams to a UD QP. Under the QP's lock. */
+void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx);
 
 /* rx.c */
 void xroce_rx(struct xroce_rx *rx);
+void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx, u32 gen);
 
 /* net.c */
 void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
@@ -454,7 +508,7 @@ void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited);
 /* rq.c */
 void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
 		   u32 stride, u32 max_sge);
-int xroce_rq_take(struct xroce_rq *rq, struct xroce_rwqe *wqe);
+int xroce_rq_take(struct xroce_qp *qp);
 
 /* mr.c */
 struct xroce_mr *xroce_mr_get(struct xroce_dev *dev, const void *pd, u32 key,
@@ -471,6 +525,7 @@ bool xroce_sge_copy(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
 void xroce_cc_init(struct xroce_qp *qp);
 void xroce_cc_ack(struct xroce_qp *qp, u32 inflight, u32 n);
 void xroce_cc_loss(struct xroce_qp *qp, bool timeout);
+void xroce_cc_cnp(struct xroce_qp *qp);
 
 /*
  * What the environment supplies.
@@ -482,8 +537,12 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout);
  *	lock. The first n returned are taken, the rest stay the caller's.
  * xroce_env_defer(): call xroce_qp_run() soon, never from within this call.
  * xroce_env_cq_event(): run the CQ's handler soon, never from within this call.
- * xroce_env_qp(), xroce_env_mr(): look-up; what they return stays valid while
- *	BH stay off.
+ * xroce_env_qp(), xroce_env_mr(), xroce_env_ah(): look-up; what they return
+ *	stays valid while BH stay off. A trusted QP's work request names its
+ *	address handle itself.
+ * xroce_env_local(): is the packet's destination an address of its link.
+ * xroce_env_group(): call xroce_rx_qp() for each QP that is in the group that a
+ *	multicast packet is for. Return: how many.
  * xroce_env_read(): copy from a packet's bytes, counted from the BTH.
  * xroce_env_rx_crc(): go on with a CRC over a packet's bytes.
  */
@@ -499,6 +558,9 @@ void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event);
 void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n);
 struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn);
 struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key);
+const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah);
+bool xroce_env_local(struct xroce_rx *rx);
+u32 xroce_env_group(struct xroce_rx *rx);
 u32 xroce_env_crc(u32 crc, const void *p, u32 len);
 u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len);
 void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len);
@@ -518,6 +580,12 @@ static inline struct xroce_send_wqe *xroce_req_wqe(const struct xroce_req *req,
 						   u32 i)
 {
 	return (void *)(req->wqe + (i & (req->depth - 1)) * req->stride);
+}
+
+/* Does the peer acknowledge? If not, what the device has taken is done. */
+static inline bool xroce_qp_reliable(const struct xroce_qp *qp)
+{
+	return qp->hot.transport == XROCE_RC;
 }
 
 static inline bool xroce_qp_sends(const struct xroce_qp *qp)

@@ -149,10 +149,14 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	}
 	f->kind = XROCE_FRAME_REQ;
 	f->psn = psn;
+	f->l2_len = av->l2_len;
+	f->route = av->route;
+	f->prio = av->prio;
 	f->ackreq = false;
 	f->payload = av->l3_len + sizeof(bth) + ext_len;
 
 	p = f->seg[0].p;
+	memcpy(p - av->l2_len, av->l2, av->l2_len);
 	memcpy(p, av->l3, av->l3_len);
 	ip = av->l3_len - XROCE_UDP_LEN;
 	if (ip == XROCE_IP4_LEN) {
@@ -163,7 +167,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	}
 	xroce_put16(p + ip + 4, len - ip);
 
-	bth.opcode = opcode;
+	bth.opcode = opcode | qp->hot.transport;
 	bth.flags = flags | XROCE_BTH_MIG | pad << 4;
 	bth.pkey = cpu_to_be16(qp->pkey);
 	bth.dqpn = cpu_to_be32(qp->hot.dest_qpn);

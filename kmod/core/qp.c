@@ -46,6 +46,8 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	req->since_ackreq = 0;
 	resp->fatal = false;
 	resp->wqe_held = false;
+	resp->cnp_next = 0;
+	qp->sqd_notify = false;
 	qp->established = false;
 	qp->hot.msn = 0;
 	qp->hot.msg = 0;
@@ -76,25 +78,33 @@ static void xroce_qp_flush_recv(struct xroce_qp *qp)
 	xroce_cq_post(qp->rcq, &cqe, false);
 }
 
-/**
- * xroce_qp_flush() - complete all work requests with WR_FLUSH_ERR, in order
- * @qp: the queue pair
- *
- * Under the QP's lock, in ERR. A user who posts as fast as it flushes does not
- * hold it up: the rest is left to a deferred run.
+/*
+ * A user who posts as fast as this flushes does not hold it up: the rest is left
+ * to a deferred run.
  */
-void xroce_qp_flush(struct xroce_qp *qp)
+static void xroce_qp_flush_sends(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 	u32 left;
 
 	for (left = 2 * req->depth; left; left--) {
 		if (req->head == req->tail && !xroce_req_pull(qp))
-			break;
+			return;
 		xroce_req_complete(qp, XROCE_WC_WR_FLUSH_ERR);
 	}
-	if (!left)
-		xroce_env_defer(qp);
+	xroce_env_defer(qp);
+}
+
+/**
+ * xroce_qp_flush() - complete all work requests with WR_FLUSH_ERR, in order
+ *
+ * Under the QP's lock, in ERR.
+ */
+void xroce_qp_flush(struct xroce_qp *qp)
+{
+	u32 left;
+
+	xroce_qp_flush_sends(qp);
 	if (qp->resp.wqe_held)
 		xroce_qp_flush_recv(qp);
 	if (qp->srq)
@@ -103,7 +113,7 @@ void xroce_qp_flush(struct xroce_qp *qp)
 		WRITE_ONCE(qp->rq->ring->wake, 1);
 		/* Pairs with the user's barrier between prod and wake. */
 		smp_mb();
-		if (!xroce_rq_take(qp->rq, qp->resp.wqe))
+		if (!xroce_rq_take(qp))
 			break;
 		xroce_qp_flush_recv(qp);
 	}
@@ -130,6 +140,19 @@ void xroce_qp_error(struct xroce_qp *qp)
 		xroce_env_qp_event(qp, XROCE_EVENT_LAST_WQE);
 }
 
+/**
+ * xroce_qp_send_error() - to SQE: sends are flushed, receive goes on
+ *
+ * Under the QP's lock. UC and UD, when a send fails here (IBTA 10.3.1.7).
+ */
+void xroce_qp_send_error(struct xroce_qp *qp)
+{
+	qp->hot.state = XROCE_QPS_SQE;
+	qp->hot.una = qp->hot.next;
+	qp->hot.max = qp->hot.next;
+	xroce_qp_flush_sends(qp);
+}
+
 static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr,
 			   u32 mask)
 {
@@ -138,6 +161,10 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr,
 
 	if (mask & XROCE_ATTR_ACCESS)
 		qp->access = attr->access;
+	if (mask & XROCE_ATTR_QKEY)
+		qp->qkey = attr->qkey;
+	if (mask & XROCE_ATTR_SQD_NOTIFY)
+		qp->sqd_notify = attr->sqd_notify;
 	if (mask & XROCE_ATTR_PKEY)
 		qp->pkey = attr->pkey;
 	if (mask & XROCE_ATTR_AV) {
@@ -181,6 +208,15 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr,
 	}
 }
 
+/* What packets, timeouts and bad work may have made of what the caller saw. */
+static bool xroce_qp_may(u8 from, u8 to)
+{
+	if (to == XROCE_QPS_RESET || to == XROCE_QPS_ERR)
+		return true;
+	return from != XROCE_QPS_ERR &&
+	       (from != XROCE_QPS_SQE || to == XROCE_QPS_RTS);
+}
+
 /**
  * xroce_qp_modify() - set attributes, then the state
  * @qp: the queue pair
@@ -189,15 +225,15 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr,
  *
  * Process context, BH on, one caller at a time for a QP.
  *
- * Return: 0, or -EINVAL: since the caller looked a packet or a timeout has moved
- * the QP to ERR, from where only RESET leads on.
+ * Return: 0, or -EINVAL: since the caller looked the QP has come to ERR or SQE,
+ * from where no way leads to this state.
  */
 int xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
 {
 	local_bh_disable();
 	spin_lock(&qp->lock);
-	if ((mask & XROCE_ATTR_STATE) && qp->hot.state == XROCE_QPS_ERR &&
-	    attr->state != XROCE_QPS_RESET && attr->state != XROCE_QPS_ERR) {
+	if ((mask & XROCE_ATTR_STATE) &&
+	    !xroce_qp_may(qp->hot.state, attr->state)) {
 		spin_unlock(&qp->lock);
 		local_bh_enable();
 		return -EINVAL;
@@ -212,6 +248,7 @@ int xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
 				xroce_qp_reset(qp);
 		}
 	}
+	xroce_req_drained(qp);
 	spin_unlock(&qp->lock);
 	xroce_qp_run(qp);
 	local_bh_enable();

@@ -21,18 +21,34 @@ static bool xroce_wqe_is_atomic(const struct xroce_send_wqe *wqe)
 	       wqe->opcode == XROCE_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+/* What each service offers (IBTA table 46). */
+static bool xroce_wqe_offered(const struct xroce_qp *qp, u8 wr)
+{
+	switch (qp->hot.transport) {
+	case XROCE_RC:
+		return wr <= XROCE_WR_ATOMIC_FETCH_AND_ADD ||
+		       wr == XROCE_WR_SEND_WITH_INV;
+	case XROCE_UC:
+		return wr <= XROCE_WR_SEND_WITH_IMM;
+	case XROCE_UD:
+		return wr == XROCE_WR_SEND || wr == XROCE_WR_SEND_WITH_IMM;
+	}
+	return false;
+}
+
 /*
  * Checks on the copy alone. A bad one becomes a completion with an error at its
  * turn (IBTA 10.7.3.1, 11.6.2): posting cannot report what the user wrote.
  */
-static u8 xroce_wqe_check(const struct xroce_req *req,
+static u8 xroce_wqe_check(const struct xroce_qp *qp,
 			  const struct xroce_send_wqe *wqe, u32 *len)
 {
+	bool ud = qp->hot.transport == XROCE_UD;
+	const struct xroce_req *req = &qp->req;
 	u64 sum = 0;
 	u32 i;
 
-	if (wqe->opcode > XROCE_WR_ATOMIC_FETCH_AND_ADD &&
-	    wqe->opcode != XROCE_WR_SEND_WITH_INV)
+	if (!xroce_wqe_offered(qp, wqe->opcode))
 		return XROCE_WC_LOC_QP_OP_ERR;
 	if (wqe->flags & ~(XROCE_WR_FENCE | XROCE_WR_SIGNALED |
 			   XROCE_WR_SOLICITED | XROCE_WR_INLINE))
@@ -41,13 +57,13 @@ static u8 xroce_wqe_check(const struct xroce_req *req,
 		if (wqe->inline_len > req->max_inline || xroce_wqe_is_read(wqe))
 			return XROCE_WC_LOC_QP_OP_ERR;
 		*len = wqe->inline_len;
-		return 0;
+		return ud && *len > xroce_mtu(qp) ? XROCE_WC_LOC_LEN_ERR : 0;
 	}
 	if (wqe->num_sge > req->max_sge)
 		return XROCE_WC_LOC_QP_OP_ERR;
 	for (i = 0; i < wqe->num_sge; i++)
 		sum += wqe->sge[i].length;
-	if (sum > XROCE_MAX_MSG)
+	if (sum > (ud ? xroce_mtu(qp) : XROCE_MAX_MSG))
 		return XROCE_WC_LOC_LEN_ERR;
 	*len = sum;
 	if (!xroce_wqe_is_read(wqe))
@@ -80,7 +96,7 @@ static void xroce_req_copy(struct xroce_qp *qp)
 	barrier();
 	e->started = false;
 	e->len = 0;
-	e->status = xroce_wqe_check(req, wqe, &e->len);
+	e->status = xroce_wqe_check(qp, wqe, &e->len);
 	if (e->status)
 		xroce_env_count(qp->dev, XROCE_CNT_BAD_WQE, 1);
 	req->tail++;
@@ -168,15 +184,28 @@ void xroce_req_complete(struct xroce_qp *qp, u8 status)
 }
 
 /**
- * xroce_req_fail() - the oldest work request fails, and the QP with it
- * @qp: the queue pair
- * @status: its status, an &enum xroce_wc_status
+ * xroce_req_fail() - the oldest work request fails, and the send queue with it
  */
 void xroce_req_fail(struct xroce_qp *qp, u8 status)
 {
 	if (qp->req.head != qp->req.tail)
 		xroce_req_complete(qp, status);
-	xroce_qp_error(qp);
+	if (xroce_qp_reliable(qp))
+		xroce_qp_error(qp);
+	else
+		xroce_qp_send_error(qp);
+}
+
+/**
+ * xroce_req_drained() - raise the event if SQD has just become complete
+ */
+void xroce_req_drained(struct xroce_qp *qp)
+{
+	if (!qp->sqd_notify || qp->hot.state != XROCE_QPS_SQD ||
+	    xroce_req_draining(&qp->req))
+		return;
+	qp->sqd_notify = false;
+	xroce_env_qp_event(qp, XROCE_EVENT_SQ_DRAINED);
 }
 
 /* Complete what is acknowledged; an entry that cannot be sent fails in turn. */
@@ -252,7 +281,8 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 
 	if (n <= 0)
 		return;
-	xroce_cc_ack(qp, xroce_psn_diff(hot->max, hot->una), n);
+	if (xroce_qp_reliable(qp))
+		xroce_cc_ack(qp, xroce_psn_diff(hot->max, hot->una), n);
 	hot->una = psn;
 	if (req->recovering && xroce_psn_diff(psn, req->nak_psn) > 0)
 		req->recovering = false;
@@ -272,6 +302,7 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 	if (hot->next != hot->una)
 		xroce_req_arm(qp);
 	xroce_req_done(qp);
+	xroce_req_drained(qp);
 }
 
 /**
@@ -282,7 +313,7 @@ void xroce_req_arm(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 
-	if (req->deadline || !req->timeout)
+	if (req->deadline || !req->timeout || !xroce_qp_reliable(qp))
 		return;
 	req->deadline = xroce_env_now() + req->timeout;
 	xroce_env_timer(qp, req->deadline);
@@ -290,7 +321,7 @@ void xroce_req_arm(struct xroce_qp *qp)
 
 static bool xroce_req_open(const struct xroce_qp *qp)
 {
-	return (u32)xroce_psn_diff(qp->hot.next, qp->hot.una) < qp->req.cwnd;
+	return !xroce_qp_reliable(qp) || (u32)xroce_psn_diff(qp->hot.next, qp->hot.una) < qp->req.cwnd;
 }
 
 /* Must this one wait: for responses to those before it, or for ever. */
@@ -404,6 +435,23 @@ static u8 xroce_req_opcode(u8 wr, bool first, bool last)
 	return (write ? XROCE_WRITE_LAST : XROCE_SEND_LAST) + imm;
 }
 
+/* Where a datagram goes; the handle belongs to the user as long as BH are off. */
+static bool xroce_req_path(struct xroce_qp *qp,
+			   const struct xroce_send_wqe *wqe)
+{
+	const struct xroce_ah *ah;
+
+	if (qp->req.trusted)
+		ah = (const void *)(uintptr_t)wqe->ud.kernel;
+	else
+		ah = xroce_env_ah(qp->dev, wqe->ud.ah);
+	if (!ah || ah->pd != qp->pd)
+		return false;
+	qp->av = ah->av;
+	qp->hot.dest_qpn = wqe->ud.remote_qpn & XROCE_QPN_MASK;
+	return true;
+}
+
 static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 					  const struct xroce_send_wqe *wqe,
 					  struct xroce_swq *e)
@@ -419,8 +467,23 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	u32 ext_len = 0, info;
 	u8 op;
 
+	if (qp->hot.transport == XROCE_UD && !xroce_req_path(qp, wqe)) {
+		e->status = XROCE_WC_LOC_QP_OP_ERR;
+		return NULL;
+	}
 	op = xroce_req_opcode(wqe->opcode, !done, last);
-	info = xroce_op_info(op);
+	info = xroce_op_info(op | qp->hot.transport);
+	if (info & XROCE_OP_DETH) {
+		struct xroce_deth eth = {
+			/* With its highest bit set it is the QP's (10.2.5). */
+			.qkey = cpu_to_be32((s32)wqe->ud.remote_qkey < 0 ?
+					    qp->qkey : wqe->ud.remote_qkey),
+			.sqpn = cpu_to_be32(qp->hot.qpn),
+		};
+
+		memcpy(ext, &eth, sizeof(eth));
+		ext_len += sizeof(eth);
+	}
 	if (info & XROCE_OP_RETH) {
 		struct xroce_reth eth = {
 			.va = cpu_to_be64(wqe->rdma.remote_addr),
@@ -457,6 +520,8 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 		return NULL;
 	}
 	xroce_req_sent(qp, e, 1);
+	if (!xroce_qp_reliable(qp))
+		return f;
 	f->ackreq = !xroce_req_more(qp) ||
 		    (last && (req->sig_all || (wqe->flags & XROCE_WR_SIGNALED))) ||
 		    ++req->since_ackreq >= max(req->cwnd / 4, 1u);

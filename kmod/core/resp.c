@@ -8,6 +8,9 @@
  */
 #include "core.h"
 
+/* A flow's notifications of congestion are at least this far apart, ns. */
+#define XROCE_CNP_GAP		50000
+
 static struct xroce_rd *xroce_rd_slot(struct xroce_resp *resp, u32 i)
 {
 	return &resp->rd[i % resp->max_rd];
@@ -27,6 +30,7 @@ void xroce_resp_stop(struct xroce_qp *qp)
 	resp->rd_tail = 0;
 	resp->rd_active = 0;
 	resp->nak = 0;
+	resp->cnp = false;
 	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
 }
 
@@ -39,10 +43,17 @@ static void xroce_resp_nak(struct xroce_qp *qp, u8 syndrome)
 	qp->resp.nak_psn = qp->hot.epsn;
 }
 
-/* The connection is over once the NAK has left (IBTA 9.9.3.1). */
+/*
+ * The connection is over once the NAK has left (IBTA 9.9.3.1). Without one only
+ * the message is: the rest of it finds none under way (9.9.3.1, class D).
+ */
 static void xroce_resp_fatal(struct xroce_qp *qp, u8 syndrome,
 			     enum xroce_event event)
 {
+	if (!xroce_qp_reliable(qp)) {
+		xroce_env_count(qp->dev, XROCE_CNT_DROP_REQUEST, 1);
+		return;
+	}
 	qp->resp.nak = syndrome;
 	qp->resp.nak_psn = qp->hot.epsn;
 	if (!qp->resp.fatal)
@@ -79,6 +90,10 @@ static void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome)
 	struct xroce_cqe cqe = { .status = status };
 
 	xroce_resp_complete(qp, &cqe, true);
+	if (!xroce_qp_reliable(qp)) {
+		xroce_qp_error(qp);
+		return;
+	}
 	qp->resp.nak = syndrome;
 	qp->resp.nak_psn = qp->hot.epsn;
 	qp->resp.fatal = true;
@@ -96,7 +111,11 @@ static bool xroce_resp_recv(struct xroce_qp *qp)
 
 	if (resp->wqe_held)
 		return true;
-	ret = xroce_rq_take(qp->rq, resp->wqe);
+	ret = xroce_rq_take(qp);
+	if (!ret && !xroce_qp_reliable(qp)) {
+		xroce_env_count(qp->dev, XROCE_CNT_DROP_NO_RECV, 1);
+		return false;
+	}
 	if (!ret) {
 		/* Silent from here on until this PSN comes again. */
 		qp->hot.resp_flags |= XROCE_RESP_RNR;
@@ -135,6 +154,10 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 	if (!xroce_resp_recv(qp))
 		return false;
 	if (pkt->payload_len > resp->wqe->len - resp->offset) {
+		if (!xroce_qp_reliable(qp)) {
+			xroce_env_count(qp->dev, XROCE_CNT_DROP_TOO_LONG, 1);
+			return false;
+		}
 		xroce_resp_recv_error(qp, XROCE_WC_LOC_LEN_ERR,
 				      XROCE_NAK_INV_REQ);
 		return false;
@@ -420,6 +443,38 @@ drop:
 	xroce_env_count(qp->dev, XROCE_CNT_DROP_REPLAY, 1);
 }
 
+/*
+ * A request of an unreliable connection (IBTA 9.8.2.2): a message with a packet
+ * missing is dropped whole, as far as it has not been placed, and with the first
+ * packet of another all is well again. A receive that it took is the next one's.
+ */
+static void xroce_resp_uc(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+	struct xroce_hot *hot = &qp->hot;
+	bool ok;
+
+	if (hot->epsn != pkt->psn)
+		xroce_env_count(qp->dev, XROCE_CNT_OUT_OF_SEQ, 1);
+	if (hot->epsn != pkt->psn || (pkt->info & XROCE_OP_FIRST))
+		hot->msg = 0;
+	hot->epsn = pkt->psn;
+	if (!xroce_resp_order(hot, pkt->info) ||
+	    !xroce_len_ok(pkt->info, pkt->payload_len, xroce_mtu(qp))) {
+		hot->msg = 0;
+		hot->epsn = xroce_psn_add(pkt->psn, 1);
+		xroce_env_count(qp->dev, XROCE_CNT_DROP_REQUEST, 1);
+		return;
+	}
+	if (pkt->info & XROCE_OP_SEND)
+		ok = xroce_resp_send(qp, rx);
+	else
+		ok = xroce_resp_write(qp, rx);
+	xroce_resp_advance(hot, pkt->info, 1);
+	if (!ok)
+		hot->msg = 0;
+}
+
 /**
  * xroce_resp_rx() - a request has arrived, its ICRC and addresses are right
  * @qp: the queue pair
@@ -432,6 +487,10 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 	u32 npsn = 1;
 	bool ack;
 
+	if (!xroce_qp_reliable(qp)) {
+		xroce_resp_uc(qp, rx);
+		return;
+	}
 	if (qp->resp.fatal) {
 		xroce_env_count(qp->dev, XROCE_CNT_DROP_STATE, 1);
 		return;
@@ -574,6 +633,21 @@ static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp,
 	return f;
 }
 
+/* To the peer: what it sends here meets congestion (Annex A17.9.3). */
+static struct xroce_frame *xroce_resp_cnp_frame(struct xroce_qp *qp)
+{
+	static const u8 reserved[16];
+	struct xroce_frame *f;
+
+	f = xroce_frame_new(qp, XROCE_CNP, 0, 0, reserved, sizeof(reserved), 0);
+	if (f) {
+		f->kind = XROCE_FRAME_CNP;
+		f->seg[0].p[qp->av.l3_len + offsetof(struct xroce_bth, dqpn)] |=
+			XROCE_BTH_BECN >> 24;
+	}
+	return f;
+}
+
 static enum xroce_counter xroce_resp_nak_counter(u8 syndrome)
 {
 	if ((syndrome & XROCE_AETH_TYPE) == XROCE_AETH_RNR)
@@ -594,6 +668,14 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 	struct xroce_frame *f;
 	struct xroce_rd *rd;
 
+	if (resp->cnp) {
+		f = xroce_resp_cnp_frame(qp);
+		if (f) {
+			xroce_env_count(qp->dev, XROCE_CNT_CNP_SENT, 1);
+			resp->cnp = false;
+		}
+		return f;
+	}
 	if (resp->rd_active) {
 		rd = xroce_resp_oldest(resp);
 		f = xroce_resp_rd_frame(qp, rd);
@@ -635,6 +717,22 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 }
 
 /**
+ * xroce_resp_marked() - a packet came with a mark of congestion
+ *
+ * Owe a notification, one in a while: what is reported is that there is some.
+ */
+void xroce_resp_marked(struct xroce_qp *qp)
+{
+	u64 now = xroce_env_now();
+
+	xroce_env_count(qp->dev, XROCE_CNT_MARKED, 1);
+	if (now < qp->resp.cnp_next)
+		return;
+	qp->resp.cnp_next = now + XROCE_CNP_GAP;
+	qp->resp.cnp = true;
+}
+
+/**
  * xroce_resp_untaken() - the device did not take an answer: it is owed again
  * @qp: the queue pair
  * @f: the frame that the device did not take
@@ -646,6 +744,10 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_frame *f)
 
 	if (qp->hot.state == XROCE_QPS_ERR)
 		return;
+	if (f->kind == XROCE_FRAME_CNP) {
+		resp->cnp = true;
+		return;
+	}
 	if (f->kind == XROCE_FRAME_ACK) {
 		if (f->syndrome == (XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT)) {
 			qp->hot.resp_flags |= XROCE_RESP_ACK;

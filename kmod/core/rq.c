@@ -21,19 +21,23 @@ void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
 	rq->stride = stride;
 	rq->max_sge = max_sge;
 	rq->cons = 0;
+	rq->limit = 0;
 	rq->ring = ring;
 }
 
 /**
- * xroce_rq_take() - take the next receive work request
- * @rq: the receive queue
- * @wqe: where to copy it to; its wr_id is right even on error
+ * xroce_rq_take() - take the next receive work request into resp.wqe
+ *
+ * Under the QP's lock. The wr_id is right even on error.
  *
  * Return: 1, 0 when there is none, -EINVAL when it is malformed (and taken).
  */
-int xroce_rq_take(struct xroce_rq *rq, struct xroce_rwqe *wqe)
+int xroce_rq_take(struct xroce_qp *qp)
 {
+	struct xroce_rwqe *wqe = qp->resp.wqe;
+	struct xroce_rq *rq = qp->rq;
 	struct xroce_recv_wqe hdr;
+	bool few = false;
 	unsigned long flags;
 	const u8 *slot;
 	u64 len = 0;
@@ -57,8 +61,13 @@ int xroce_rq_take(struct xroce_rq *rq, struct xroce_rwqe *wqe)
 	/* Pairs with the user's acquire: the slot has been read. */
 	smp_store_release(&rq->ring->cons, ++rq->cons);
 	ret = hdr.num_sge > rq->max_sge ? -EINVAL : 1;
+	few = n - 1 < rq->limit;
+	if (few)
+		rq->limit = 0;
 out:
 	spin_unlock_irqrestore(&rq->lock, flags);
+	if (few)
+		xroce_env_qp_event(qp, XROCE_EVENT_SRQ_LIMIT);
 	if (ret > 0) {
 		for (i = 0; i < wqe->num_sge; i++)
 			len += wqe->sge[i].length;

@@ -37,12 +37,68 @@ static u32 xroce_rx_admit(struct xroce_qp *qp, const struct xroce_rx *rx,
 	/* Other addresses by now than those the packet was compared with? */
 	if (qp->gen != gen)
 		return XROCE_CNT_DROP_ADDR;
-	if (XROCE_TRANSPORT(pkt->opcode) != qp->hot.transport)
+	if (pkt->info & XROCE_OP_CNP ? !xroce_qp_reliable(qp) :
+	    XROCE_TRANSPORT(pkt->opcode) != qp->hot.transport)
 		return XROCE_CNT_DROP_TRANSPORT;
 	/* Same base, and not both limited members (IBTA 10.9.3). */
 	if ((pkt->pkey ^ qp->pkey) & 0x7fff || !((pkt->pkey | qp->pkey) & 0x8000))
 		return XROCE_CNT_DROP_PKEY;
+	if (pkt->info & XROCE_OP_DETH && pkt->qkey != qp->qkey)
+		return XROCE_CNT_DROP_QKEY;
 	return 0;
+}
+
+/**
+ * xroce_rx_qp() - a packet for this QP, to the right address and with its ICRC
+ * @gen: of the QP when its addresses were compared
+ */
+void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx, u32 gen)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+	u32 drop;
+
+	spin_lock(&qp->lock);
+	drop = xroce_rx_admit(qp, rx, gen);
+	if (drop) {
+		spin_unlock(&qp->lock);
+		xroce_env_count(rx->dev, drop, 1);
+		return;
+	}
+	xroce_env_count(rx->dev, XROCE_CNT_RX_PKTS, 1);
+	xroce_env_count(rx->dev, XROCE_CNT_RX_BYTES, rx->len);
+	if (pkt->info & XROCE_OP_DETH) {
+		xroce_ud_rx(qp, rx);
+		spin_unlock(&qp->lock);
+		return;
+	}
+	if (qp->hot.state == XROCE_QPS_RTR && !qp->established) {
+		qp->established = true;
+		xroce_env_qp_event(qp, XROCE_EVENT_COMM_EST);
+	}
+	if (rx->ce && xroce_qp_reliable(qp))
+		xroce_resp_marked(qp);
+	if (pkt->info & XROCE_OP_REQUEST) {
+		xroce_resp_rx(qp, rx);
+	} else if (pkt->info & XROCE_OP_RESPONSE) {
+		xroce_comp_rx(qp, rx);
+	} else {
+		xroce_env_count(rx->dev, XROCE_CNT_CNP_RCVD, 1);
+		xroce_cc_cnp(qp);
+	}
+	if (xroce_qp_pending(qp))
+		xroce_env_defer(qp);
+	spin_unlock(&qp->lock);
+}
+
+/* A datagram to a group: to all of its QPs, or to nobody. */
+static void xroce_rx_group(struct xroce_rx *rx)
+{
+	if (!(rx->pkt.info & XROCE_OP_DETH))
+		xroce_env_count(rx->dev, XROCE_CNT_DROP_TRANSPORT, 1);
+	else if (!xroce_rx_icrc_ok(rx))
+		xroce_env_count(rx->dev, XROCE_CNT_DROP_ICRC, 1);
+	else if (!xroce_env_group(rx))
+		xroce_env_count(rx->dev, XROCE_CNT_DROP_GROUP, 1);
 }
 
 /**
@@ -64,6 +120,10 @@ void xroce_rx(struct xroce_rx *rx)
 		xroce_env_count(rx->dev, xroce_parse_drop[drop], 1);
 		return;
 	}
+	if (pkt->qpn == XROCE_MCAST_QPN) {
+		xroce_rx_group(rx);
+		return;
+	}
 	drop = XROCE_CNT_DROP_NO_QP;
 	qp = xroce_env_qp(rx->dev, pkt->qpn);
 	if (!qp)
@@ -74,31 +134,14 @@ void xroce_rx(struct xroce_rx *rx)
 	drop = XROCE_CNT_DROP_ADDR;
 	/* Pairs with the release in xroce_qp_modify(). */
 	gen = smp_load_acquire(&qp->gen);
-	if (!xroce_av_match(&qp->av, rx->l3))
+	if (qp->hot.transport == XROCE_UD ? !xroce_env_local(rx) :
+	    !xroce_av_match(&qp->av, rx->l3))
 		goto drop;
 	drop = XROCE_CNT_DROP_ICRC;
 	if (!xroce_rx_icrc_ok(rx))
 		goto drop;
 
-	spin_lock(&qp->lock);
-	drop = xroce_rx_admit(qp, rx, gen);
-	if (drop) {
-		spin_unlock(&qp->lock);
-		goto drop;
-	}
-	xroce_env_count(rx->dev, XROCE_CNT_RX_PKTS, 1);
-	xroce_env_count(rx->dev, XROCE_CNT_RX_BYTES, rx->len);
-	if (qp->hot.state == XROCE_QPS_RTR && !qp->established) {
-		qp->established = true;
-		xroce_env_qp_event(qp, XROCE_EVENT_COMM_EST);
-	}
-	if (pkt->info & XROCE_OP_REQUEST)
-		xroce_resp_rx(qp, rx);
-	else if (pkt->info & XROCE_OP_RESPONSE)
-		xroce_comp_rx(qp, rx);
-	if (xroce_qp_pending(qp))
-		xroce_env_defer(qp);
-	spin_unlock(&qp->lock);
+	xroce_rx_qp(qp, rx, gen);
 	return;
 drop:
 	xroce_env_count(rx->dev, drop, 1);

@@ -42,6 +42,16 @@ static void xroce_untaken(struct xroce_qp *qp, struct xroce_frame *f, u32 gen)
 	xroce_env_frame_free(f);
 }
 
+/*
+ * Nobody will acknowledge these: now that the device has taken them they are
+ * done. Back to what it has not taken hot.next has been set.
+ */
+static void xroce_taken(struct xroce_qp *qp, u32 gen)
+{
+	if (qp->gen == gen && xroce_qp_sends(qp))
+		xroce_req_advance(qp, qp->hot.next);
+}
+
 /**
  * xroce_qp_run() - send what there is to send
  * @qp: the queue pair
@@ -64,6 +74,8 @@ void xroce_qp_run(struct xroce_qp *qp)
 		/* Here, since who posts during a burst leaves it to us. */
 		if (qp->hot.state == XROCE_QPS_ERR)
 			xroce_qp_flush(qp);
+		else if (qp->hot.state == XROCE_QPS_SQE)
+			xroce_qp_send_error(qp);
 		qp->nomem = false;
 		n = qp->dead ? 0 : xroce_stage(qp);
 		if (!n)
@@ -76,6 +88,8 @@ void xroce_qp_run(struct xroce_qp *qp)
 		spin_lock(&qp->lock);
 		for (i = n; i-- > taken; )
 			xroce_untaken(qp, qp->stage[i], gen);
+		if (!xroce_qp_reliable(qp))
+			xroce_taken(qp, gen);
 		if (qp->resp.fatal && !qp->resp.nak && !qp->dead)
 			xroce_qp_error(qp);	/* the NAK has left */
 		budget -= min(budget, n);
@@ -104,7 +118,7 @@ bool xroce_qp_pending(const struct xroce_qp *qp)
 {
 	const struct xroce_req *req = &qp->req;
 
-	if (qp->resp.rd_active || qp->resp.nak ||
+	if (qp->resp.rd_active || qp->resp.nak || qp->resp.cnp ||
 	    (qp->hot.resp_flags & XROCE_RESP_ACK))
 		return true;
 	return xroce_qp_sends(qp) && !req->rnr_until &&

@@ -294,6 +294,25 @@ struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key)
 	return r && r->mr.key >> 8 == key >> 8 ? &r->mr : NULL;
 }
 
+const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah)
+{
+	(void)dev;
+	(void)ah;
+	return NULL;
+}
+
+bool xroce_env_local(struct xroce_rx *rx)
+{
+	(void)rx;
+	return true;
+}
+
+u32 xroce_env_group(struct xroce_rx *rx)
+{
+	(void)rx;
+	return 0;
+}
+
 /* The CRC that the core is given: eight tables. wire.c has one of its own. */
 static u32 crc_tab[8][256];
 

@@ -190,6 +190,9 @@ static bool forge_hook(struct sim_ep *from, const u8 *buf, u32 len,
 	/* A cut that leaves a whole shorter packet is another packet. */
 	if (how == 6 && (p->info & XROCE_OP_PAYLOAD) && len > 400)
 		how = 7;
+	/* One bit off an RC request of 16 bytes. */
+	if (how == 4 && (p->info & XROCE_OP_CNP))
+		how = 5;
 	forged[how]++;
 	pkt = calloc(1, sizeof(*pkt));
 	pkt->to = from->peer->node;

@@ -282,7 +282,32 @@ static void check_frame(struct sim_ep *ep, const u8 *buf, u32 len,
 	need(wire_icrc_ok(buf, len));
 }
 
+/* Annex A17.9.3 */
+static void check_cnp(struct sim_ep *ep, const u8 *buf, u32 len)
+{
+	struct hdr h;
+	u32 i;
+
+	check_l3(ep, buf, len);
+	split(buf, len, &h);
+	need((h.bth[1] & 0x7f) == 0x40);
+	need(be(h.bth + 2, 2) == 0xffff);
+	need(h.bth[4] == 0x40);
+	need(h.dqpn == ep->peer->qp.hot.qpn);
+	need(be(h.bth + 8, 4) == 0);
+	need(len - (h.ext - buf) == 16 + 4);
+	for (i = 0; i < 16; i++)
+		need(h.ext[i] == 0);
+	need(wire_icrc_ok(buf, len));
+}
+
 #undef need
+
+/* The BTH's opcode. */
+static u8 wire_op(const u8 *buf)
+{
+	return buf[(buf[0] >> 4 == 4 ? 20 : 40) + 8];
+}
 
 static struct wire_rec *fifo_at(struct wire_fifo *f, u32 i)
 {
@@ -565,6 +590,10 @@ void wire_tx(struct sim_ep *ep, const u8 *buf, u32 len)
 	/* In ERR it may be what was built before, in the same burst. */
 	sim_check(ep->qp.hot.state >= XROCE_QPS_RTR,
 		  "QP %u: sends in state %u", ep->idx, ep->qp.hot.state);
+	if (wire_op(buf) == XROCE_CNP) {
+		check_cnp(ep, buf, len);
+		return;
+	}
 	check_frame(ep, buf, len, &h);
 	if (W->checks_off)
 		return;
@@ -713,6 +742,8 @@ void wire_rx(struct sim_ep *ep, const u8 *buf, u32 len)
 {
 	struct hdr h;
 
+	if (wire_op(buf) == XROCE_CNP)
+		return;
 	split(buf, len, &h);
 	if (ops[h.op].kind & K_REQ)
 		rx_request(ep, &ep->peer->wire, &h);

@@ -161,6 +161,25 @@ struct xroce_mr *xroce_env_mr(struct xroce_dev *d, u32 key)
 	return NULL;
 }
 
+const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah)
+{
+	(void)dev;
+	(void)ah;
+	return NULL;
+}
+
+bool xroce_env_local(struct xroce_rx *rx)
+{
+	(void)rx;
+	return true;
+}
+
+u32 xroce_env_group(struct xroce_rx *rx)
+{
+	(void)rx;
+	return 0;
+}
+
 u32 xroce_env_crc(u32 crc, const void *p, u32 len)
 {
 	const u8 *b = p;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Datagrams: one packet, one message, into a receive work request, behind the
+ * header that tells where it came from. Under the QP's lock.
+ */
+#include "core.h"
+
+/* The GRH of a RoCEv2 packet: its IP header, IPv4 in the last 20 bytes. */
+static void xroce_ud_grh(u8 grh[XROCE_GRH_LEN], const u8 *l3)
+{
+	memset(grh, 0, XROCE_GRH_LEN);
+	if (l3[0] >> 4 == 4)
+		memcpy(grh + 20, l3, 20);
+	else
+		memcpy(grh, l3, XROCE_GRH_LEN);
+}
+
+static bool xroce_ud_copy(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	const struct xroce_rwqe *wqe = qp->resp.wqe;
+	struct xroce_io data = { .rx = rx, .off = rx->pkt.hdr_len };
+	u8 grh[XROCE_GRH_LEN];
+	struct xroce_io head = { .buf = grh };
+
+	xroce_ud_grh(grh, rx->l3);
+	return xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, 0,
+			      XROCE_GRH_LEN, &head) &&
+	       xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE,
+			      XROCE_GRH_LEN, rx->pkt.payload_len, &data);
+}
+
+/**
+ * xroce_ud_rx() - a datagram has arrived, its ICRC and Q_Key are right
+ *
+ * One that finds no receive, or a buffer too small, is dropped, and a receive
+ * taken for it is the next one's. A receive whose memory may not be written ends
+ * the QP (IBTA 9.9.3.1, class E).
+ */
+void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+	struct xroce_resp *resp = &qp->resp;
+	struct xroce_cqe cqe = {
+		.qpn = qp->hot.qpn,
+		.opcode = XROCE_WC_RECV,
+		.flags = XROCE_WC_GRH,
+		.src_qp = pkt->sqpn,
+		.byte_len = XROCE_GRH_LEN + pkt->payload_len,
+	};
+	int ret = 1;
+
+	if (!resp->wqe_held)
+		ret = xroce_rq_take(qp);
+	if (!ret) {
+		xroce_env_count(qp->dev, XROCE_CNT_DROP_NO_RECV, 1);
+		return;
+	}
+	resp->wqe_held = true;
+	if (ret > 0 && cqe.byte_len > resp->wqe->len) {
+		xroce_env_count(qp->dev, XROCE_CNT_DROP_TOO_LONG, 1);
+		return;
+	}
+	if (ret < 0)
+		cqe.status = XROCE_WC_LOC_QP_OP_ERR;
+	else if (!xroce_ud_copy(qp, rx))
+		cqe.status = XROCE_WC_LOC_PROT_ERR;
+	if (pkt->info & XROCE_OP_IMM) {
+		cqe.flags |= XROCE_WC_WITH_IMM;
+		cqe.imm = pkt->imm;
+	}
+	if (rx->vlan != XROCE_NO_VLAN) {
+		cqe.flags |= XROCE_WC_WITH_VLAN;
+		cqe.vlan = rx->vlan & 0xfff;
+		cqe.sl = rx->vlan >> 13;
+	}
+	cqe.wr_id = resp->wqe->wr_id;
+	resp->wqe_held = false;
+	xroce_env_count(qp->dev, XROCE_CNT_RX_SEND, 1);
+	xroce_cq_post(qp->rcq, &cqe, pkt->flags & XROCE_BTH_SE);
+	if (cqe.status)
+		xroce_qp_error(qp);
+}
