@@ -409,6 +409,7 @@ static void run_case(const struct err_case *e, bool bad_net)
 		.recv_status = e->recv_status, .tweak = e->tweak,
 		.partial = e->partial, .is_inline = e->is_inline,
 		.signaled = sim_chance(5000),
+		.not_inv = e->wr == SI_,
 	};
 	struct sim_conn *c;
 	struct sim_ep *ep;
@@ -436,8 +437,6 @@ static void run_case(const struct err_case *e, bool bad_net)
 	sim_check(op, "no room");
 	if (e->tweak == t_opcode)
 		op->bad_opcode = true;
-	if (e->wr == SI_ && op->msg)
-		op->msg->inv->mr.remote_inv = false;
 	post_good(ep, sim_below(6), true);
 	sim_settle_all(60 * SIM_SEC);
 	/* An unsignalled tail would have stayed: all is flushed. */

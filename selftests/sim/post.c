@@ -133,7 +133,7 @@ static void plan_msg(struct sim_ep *ep, struct sim_op *op,
 		m->inv = sim_region_new(ep->peer->node, 64,
 					XROCE_REMOTE_READ,
 					&ep->peer->node->pd);
-		m->inv->mr.remote_inv = true;
+		m->inv->mr.remote_inv = !opt->not_inv;
 	}
 }
 

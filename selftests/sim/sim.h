@@ -534,6 +534,7 @@ struct sim_opt {
 	u32 len;
 	u32 nsge;
 	bool is_inline;
+	bool not_inv;		/* SEND with invalidate: of what may not be */
 	bool fence;
 	bool signaled;
 	bool solicited;
