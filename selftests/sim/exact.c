@@ -352,7 +352,7 @@ static void run_rnr(u64 seed)
 		sim_check(ep->ops.n == 2, "%u left", ep->ops.n);
 		sim_check(ep->wire.rnrs > 100 && ep->wire.rnrs < 700,
 			  "%u RNR NAKs in 100 ms", ep->wire.rnrs);
-		sim_check(sim_count(XROCE_CNT_RNR_SENT) == ep->wire.rnrs &&
+		sim_check(sim_count(XROCE_CNT_RNR_SENT) - ep->wire.rnrs <= 1 &&
 			  ep->wire.rnrs - sim_count(XROCE_CNT_RNR_RCVD) <= 1,
 			  "counted otherwise");
 		sim_post_recv(&c->ep[1], 4096, 1);
