@@ -26,26 +26,28 @@ static int xroce_ib_create_cq(struct ib_cq *ib,
 	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
 	struct xroce_link *link = to_xlink(ib->device);
 	struct xroce_create_cq_resp resp = {};
-	struct xroce_uctx *uctx;
+	struct ib_ucontext *uctx = NULL;
 	struct xroce_kcq *kcq;
 	u32 depth;
 	int err;
 
-	if (!udata || attr->flags)
+	if (attr->flags)
 		return -EOPNOTSUPP;
-	if (udata->outlen < sizeof(resp) || !attr->cqe ||
+	if ((udata && udata->outlen < sizeof(resp)) || !attr->cqe ||
 	    attr->cqe > XROCE_MAX_CQE)
 		return -EINVAL;
 	if (!atomic_add_unless(&link->cqs, 1, XROCE_MAX_CQ))
 		return -ENOMEM;
-	uctx = rdma_udata_to_drv_context(udata, struct xroce_uctx, ib);
+	if (udata)
+		uctx = &rdma_udata_to_drv_context(udata, struct xroce_uctx,
+						  ib)->ib;
 	kcq = kzalloc(sizeof(*kcq), GFP_KERNEL_ACCOUNT);
 	if (!kcq) {
 		err = -ENOMEM;
 		goto err_count;
 	}
 	depth = roundup_pow_of_two(attr->cqe);
-	kcq->ring = xroce_ring_alloc(&uctx->ib, depth,
+	kcq->ring = xroce_ring_alloc(uctx, depth,
 				     sizeof(struct xroce_cqe), &resp.ring);
 	if (IS_ERR(kcq->ring)) {
 		err = PTR_ERR(kcq->ring);
@@ -54,10 +56,12 @@ static int xroce_ib_create_cq(struct ib_cq *ib,
 	kcq->ib = ib;
 	refcount_set(&kcq->users, 1);
 	init_completion(&kcq->gone);
+	spin_lock_init(&kcq->poll_lock);
 	xroce_cq_init(&kcq->cq, &link->dev, kcq->ring->ring, depth);
 	container_of(ib, struct xroce_ibcq, ib)->kcq = kcq;
 	ib->cqe = depth;
-
+	if (!udata)
+		return 0;
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
 		xroce_kcq_destroy(kcq);

@@ -4,6 +4,7 @@
  * netdev's state as it is and own none.
  */
 #include <net/addrconf.h>
+#include <rdma/ib_mad.h>
 
 #include "xroce.h"
 
@@ -52,7 +53,7 @@ static int xroce_ib_query_device(struct ib_device *ib,
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID |
 				 IB_DEVICE_RC_RNR_NAK_GEN;
-	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
+	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY;
 	attr->max_qp = XROCE_MAX_QP;
 	attr->max_qp_wr = XROCE_MAX_QP_WR;
 	attr->max_send_sge = XROCE_MAX_SGE;
@@ -62,6 +63,14 @@ static int xroce_ib_query_device(struct ib_device *ib,
 	attr->max_cqe = XROCE_MAX_CQE;
 	attr->max_mr = XROCE_MAX_MR;
 	attr->max_pd = XROCE_MAX_PD;
+	attr->max_ah = XROCE_MAX_AH;
+	attr->max_srq = XROCE_MAX_SRQ;
+	attr->max_srq_wr = XROCE_MAX_QP_WR;
+	attr->max_srq_sge = XROCE_MAX_SGE;
+	attr->max_mcast_grp = XROCE_MAX_GROUP;
+	attr->max_mcast_qp_attach = XROCE_MAX_GROUP_QP;
+	attr->max_total_mcast_qp_attach = XROCE_MAX_GROUP *
+					  XROCE_MAX_GROUP_QP;
 	attr->max_qp_rd_atom = XROCE_MAX_RD_ATOMIC;
 	attr->max_qp_init_rd_atom = XROCE_MAX_RD_ATOMIC;
 	attr->max_res_rd_atom = XROCE_MAX_RD_ATOMIC * XROCE_MAX_QP;
@@ -98,6 +107,7 @@ static int xroce_ib_query_port(struct ib_device *ib, u32 port,
 	attr->phys_mtu = READ_ONCE(link->ndev->mtu);
 	attr->gid_tbl_len = XROCE_GID_TBL_LEN;
 	attr->ip_gids = true;
+	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->max_msg_sz = XROCE_MAX_MSG;
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
@@ -105,12 +115,11 @@ static int xroce_ib_query_port(struct ib_device *ib, u32 port,
 				&attr->active_width);
 }
 
-/* Without MAD and CM so far: there is no GSI QP, and rdma_cm keeps away. */
 static int xroce_ib_immutable(struct ib_device *ib, u32 port,
 			      struct ib_port_immutable *immutable)
 {
-	immutable->core_cap_flags = RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP |
-				    RDMA_CORE_CAP_ETH_AH;
+	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
 	immutable->gid_tbl_len = XROCE_GID_TBL_LEN;
 	immutable->pkey_tbl_len = 1;
 	return 0;
@@ -244,6 +253,10 @@ void xroce_ib_init(struct xroce_link *link)
 	ib_set_device_ops(ib, &xroce_qp_ops);
 	ib_set_device_ops(ib, &xroce_cq_ops);
 	ib_set_device_ops(ib, &xroce_mr_ops);
+	ib_set_device_ops(ib, &xroce_ah_ops);
+	ib_set_device_ops(ib, &xroce_srq_ops);
+	ib_set_device_ops(ib, &xroce_mcast_ops);
+	ib_set_device_ops(ib, &xroce_post_ops);
 	ib_set_device_ops(ib, &xroce_stats_ops);
 	ib_set_device_ops(ib, &xroce_res_ops);
 }
@@ -262,6 +275,7 @@ int xroce_ib_register(struct xroce_link *link, const char *name)
 
 	ib->node_type = RDMA_NODE_IB_CA;
 	ib->phys_port_cnt = 1;
+	ib->local_dma_lkey = XROCE_LKEY_KERNEL;
 	ib->num_comp_vectors = num_possible_cpus();
 	strscpy(ib->node_desc, "xroce", sizeof(ib->node_desc));
 	addrconf_addr_eui48((u8 *)&ib->node_guid, link->ndev->dev_addr);

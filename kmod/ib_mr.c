@@ -111,19 +111,37 @@ static struct ib_mr *xroce_ib_reg_user_mr(struct ib_pd *pd, u64 start,
 }
 #endif
 
+/* All of the kernel's memory, for its own consumers, under no key of a table. */
+static struct ib_mr *xroce_ib_get_dma_mr(struct ib_pd *pd, int access)
+{
+	struct xroce_kmr *kmr;
+
+	if (access & ~IB_ACCESS_LOCAL_WRITE)
+		return ERR_PTR(-EOPNOTSUPP);
+	kmr = kzalloc(sizeof(*kmr), GFP_KERNEL);
+	if (!kmr)
+		return ERR_PTR(-ENOMEM);
+	kmr->ib.lkey = XROCE_LKEY_KERNEL;
+	kmr->ib.rkey = XROCE_LKEY_KERNEL;
+	return &kmr->ib;
+}
+
 static int xroce_ib_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
 	struct xroce_kmr *kmr = container_of(ib, struct xroce_kmr, ib);
 
-	xroce_table_del_mr(kmr);
-	local_bh_disable();
-	xroce_mr_revoke(&kmr->mr);
-	local_bh_enable();
+	if (kmr->mr.key != XROCE_LKEY_KERNEL) {
+		xroce_table_del_mr(kmr);
+		local_bh_disable();
+		xroce_mr_revoke(&kmr->mr);
+		local_bh_enable();
+	}
 	kmr_free(kmr);
 	return 0;
 }
 
 const struct ib_device_ops xroce_mr_ops = {
-	.reg_user_mr = xroce_ib_reg_user_mr,
 	.dereg_mr = xroce_ib_dereg_mr,
+	.get_dma_mr = xroce_ib_get_dma_mr,
+	.reg_user_mr = xroce_ib_reg_user_mr,
 };

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Queue pair verbs. Process context; kqp->mutex makes one modify at a time and
- * guards the attributes as the user set them. Posting is the user's own, in the
- * mapped rings: the post verbs are only its doorbells.
+ * guards the attributes as the user set them.
  */
 #include <linux/log2.h>
-#include <rdma/ib_addr.h>
-#include <rdma/ib_cache.h>
 
 #include "xroce.h"
 
@@ -33,9 +30,28 @@ static void kqp_free(struct xroce_kqp *kqp)
 	call_rcu(&kqp->rcu, kqp_free_rcu);
 }
 
+/* Let it be found: QP 1 by its link, the others by a number of their own. */
+static int kqp_publish(struct xroce_kqp *kqp, enum ib_qp_type type)
+{
+	if (type != IB_QPT_GSI)
+		return xroce_table_add_qp(kqp);
+	if (cmpxchg((struct xroce_kqp **)&kqp->link->gsi, NULL, kqp))
+		return -EBUSY;
+	kqp->ib->qp_num = XROCE_GSI_QPN;
+	return 0;
+}
+
+static void kqp_unpublish(struct xroce_kqp *kqp)
+{
+	if (kqp->ib->qp_num == XROCE_GSI_QPN)
+		RCU_INIT_POINTER(kqp->link->gsi, NULL);
+	else
+		xroce_table_del_qp(kqp);
+}
+
 static void kqp_destroy(struct xroce_kqp *kqp)
 {
-	xroce_table_del_qp(kqp);
+	kqp_unpublish(kqp);
 	xroce_qp_kill(&kqp->qp);
 	xroce_timer_stop(kqp);
 	xroce_kqp_put(kqp);
@@ -43,7 +59,7 @@ static void kqp_destroy(struct xroce_kqp *kqp)
 	kqp_free(kqp);
 }
 
-static int kqp_alloc_sq(struct xroce_kqp *kqp, struct xroce_uctx *uctx,
+static int kqp_alloc_sq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 			struct ib_qp_cap *cap, struct xroce_ring_info *info)
 {
 	struct xroce_req *req = &kqp->qp.req;
@@ -57,7 +73,7 @@ static int kqp_alloc_sq(struct xroce_kqp *kqp, struct xroce_uctx *uctx,
 	req->swq = kvcalloc(depth, sizeof(*req->swq), GFP_KERNEL_ACCOUNT);
 	if (!req->wqe || !req->swq)
 		return -ENOMEM;
-	kqp->sq_ring = xroce_ring_alloc(&uctx->ib, depth, stride, info);
+	kqp->sq_ring = xroce_ring_alloc(uctx, depth, stride, info);
 	if (IS_ERR(kqp->sq_ring)) {
 		int err = PTR_ERR(kqp->sq_ring);
 
@@ -73,16 +89,21 @@ static int kqp_alloc_sq(struct xroce_kqp *kqp, struct xroce_uctx *uctx,
 	return 0;
 }
 
-static int kqp_alloc_rq(struct xroce_kqp *kqp, struct xroce_uctx *uctx,
+static int kqp_alloc_rq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 			struct ib_qp_cap *cap, struct xroce_ring_info *info)
 {
 	u32 depth, stride;
 
+	if (kqp->qp.srq) {
+		cap->max_recv_wr = 0;
+		cap->max_recv_sge = 0;
+		return 0;
+	}
 	depth = roundup_pow_of_two(max(cap->max_recv_wr, 1U));
 	stride = ALIGN(sizeof(struct xroce_recv_wqe) +
 		       cap->max_recv_sge * sizeof(struct xroce_sge),
 		       XROCE_SLOT_ALIGN);
-	kqp->rq_ring = xroce_ring_alloc(&uctx->ib, depth, stride, info);
+	kqp->rq_ring = xroce_ring_alloc(uctx, depth, stride, info);
 	if (IS_ERR(kqp->rq_ring)) {
 		int err = PTR_ERR(kqp->rq_ring);
 
@@ -95,13 +116,36 @@ static int kqp_alloc_rq(struct xroce_kqp *kqp, struct xroce_uctx *uctx,
 	return 0;
 }
 
-static int kqp_check_init(const struct ib_qp_init_attr *init)
+static u8 kqp_transport(enum ib_qp_type type)
+{
+	switch (type) {
+	case IB_QPT_RC:
+		return XROCE_RC;
+	case IB_QPT_UC:
+		return XROCE_UC;
+	default:
+		return XROCE_UD;
+	}
+}
+
+static int kqp_check_init(const struct ib_qp_init_attr *init, bool user)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 
-	if (init->qp_type != IB_QPT_RC || init->srq || init->rwq_ind_tbl ||
-	    init->create_flags)
+	if (init->rwq_ind_tbl || init->create_flags)
 		return -EOPNOTSUPP;
+	switch (init->qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UC:
+	case IB_QPT_UD:
+		break;
+	case IB_QPT_GSI:
+		if (user || init->port_num != 1)
+			return -EINVAL;
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
 	if (!init->send_cq || !init->recv_cq ||
 	    cap->max_send_wr > XROCE_MAX_QP_WR ||
 	    cap->max_recv_wr > XROCE_MAX_QP_WR ||
@@ -113,7 +157,8 @@ static int kqp_check_init(const struct ib_qp_init_attr *init)
 }
 
 static struct xroce_kqp *kqp_alloc(struct ib_qp *ib,
-				   const struct ib_qp_init_attr *init)
+				   const struct ib_qp_init_attr *init,
+				   bool trusted)
 {
 	struct xroce_link *link = to_xlink(ib->device);
 	struct xroce_kqp *kqp;
@@ -125,8 +170,8 @@ static struct xroce_kqp *kqp_alloc(struct ib_qp *ib,
 	kqp->ib = ib;
 	kqp->link = link;
 	kqp->steer_cpu = -1;
-	kqp->vlan = XROCE_NO_VLAN;
 	mutex_init(&kqp->mutex);
+	spin_lock_init(&kqp->post_lock);
 	refcount_set(&kqp->users, 1);
 	init_completion(&kqp->gone);
 	xroce_timer_init(kqp);
@@ -136,9 +181,12 @@ static struct xroce_kqp *kqp_alloc(struct ib_qp *ib,
 	qp->pd = ib->pd;
 	qp->scq = &to_kcq(init->send_cq)->cq;
 	qp->rcq = &to_kcq(init->recv_cq)->cq;
-	qp->rq = &kqp->own_rq;
-	qp->hot.transport = XROCE_RC;
+	qp->srq = init->srq;
+	qp->rq = init->srq ? &to_ksrq(init->srq)->rq : &kqp->own_rq;
+	qp->hot.transport = kqp_transport(init->qp_type);
 	qp->hot.mtu_shift = 8;
+	qp->pkey = XROCE_PKEY_DEFAULT;
+	qp->req.trusted = trusted;
 	qp->req.sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->resp.wqe = &kqp->rwqe;
 	return kqp;
@@ -148,19 +196,19 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 			      struct ib_udata *udata)
 {
 	struct xroce_create_qp_resp resp = {};
-	struct xroce_uctx *uctx;
+	struct ib_ucontext *uctx = NULL;
 	struct xroce_kqp *kqp;
 	int err;
 
-	if (!udata)
-		return -EOPNOTSUPP;
-	if (udata->outlen < sizeof(resp))
+	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	err = kqp_check_init(init);
+	err = kqp_check_init(init, udata);
 	if (err)
 		return err;
-	uctx = rdma_udata_to_drv_context(udata, struct xroce_uctx, ib);
-	kqp = kqp_alloc(ib, init);
+	if (udata)
+		uctx = &rdma_udata_to_drv_context(udata, struct xroce_uctx,
+						  ib)->ib;
+	kqp = kqp_alloc(ib, init, !udata);
 	if (!kqp)
 		return -ENOMEM;
 	err = kqp_alloc_sq(kqp, uctx, &init->cap, &resp.sq) ?:
@@ -169,11 +217,12 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 		goto err_free;
 	kqp->attr.cap = init->cap;
 	xroce_qp_init(&kqp->qp);
-	err = xroce_table_add_qp(kqp);
+	err = kqp_publish(kqp, init->qp_type);
 	if (err)
 		goto err_free;
 	container_of(ib, struct xroce_ibqp, ib)->kqp = kqp;
-
+	if (!udata)
+		return 0;
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
 		kqp_destroy(kqp);
@@ -204,10 +253,9 @@ static int kqp_check_attr(const struct xroce_kqp *kqp,
 		     IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_RQ_PSN |
 		     IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MIN_RNR_TIMER |
 		     IB_QP_SQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC |
-		     IB_QP_PATH_MIG_STATE | IB_QP_DEST_QPN))
+		     IB_QP_PATH_MIG_STATE | IB_QP_DEST_QPN | IB_QP_QKEY))
 		return -EOPNOTSUPP;
-	if ((mask & IB_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify) ||
-	    (mask & IB_QP_PATH_MIG_STATE &&
+	if ((mask & IB_QP_PATH_MIG_STATE &&
 	     attr->path_mig_state != IB_MIG_MIGRATED) ||
 	    (mask & IB_QP_ACCESS_FLAGS &&
 	     attr->qp_access_flags & ~XROCE_QP_ACCESS))
@@ -232,43 +280,18 @@ static int kqp_check_attr(const struct xroce_kqp *kqp,
 	return 0;
 }
 
-/* The path: addresses into @av, the link layer into the QP once all is right. */
+/* The path of a connection. RC heeds marks of congestion, UC has no way to. */
 static int kqp_set_path(struct xroce_kqp *kqp, struct xroce_av *av,
 			const struct rdma_ah_attr *ah, u32 dest_qpn)
 {
-	const struct ib_global_route *grh = rdma_ah_read_grh(ah);
-	const struct ib_gid_attr *sgid = grh->sgid_attr;
-	const struct in6_addr *dst = (const struct in6_addr *)&grh->dgid;
-	u16 vlan = XROCE_NO_VLAN;
-	u8 smac[ETH_ALEN];
-	u16 sport;
+	u16 sport = rdma_get_udp_sport(rdma_ah_read_grh(ah)->flow_label,
+				       kqp->ib->qp_num, dest_qpn);
 	int err;
 
-	if (!(rdma_ah_get_ah_flags(ah) & IB_AH_GRH) || !sgid ||
-	    sgid->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
-		return -EINVAL;
-	if (ipv6_addr_any(dst) || rdma_is_multicast_addr((void *)dst) ||
-	    ipv6_addr_v4mapped(dst) !=
-	    ipv6_addr_v4mapped((const struct in6_addr *)&sgid->gid))
-		return -EINVAL;
-	err = rdma_read_gid_l2_fields(sgid, &vlan, smac);
-	if (err)
-		return err;
-	/* A link that is on a VLAN itself: its netdev adds the tag. */
-	if (rcu_access_pointer(sgid->ndev) == kqp->link->ndev)
-		vlan = XROCE_NO_VLAN;
-
-	sport = rdma_get_udp_sport(grh->flow_label, kqp->ib->qp_num, dest_qpn);
-	xroce_av_set(av, sgid->gid.raw, grh->dgid.raw, grh->traffic_class,
-		     grh->hop_limit ?: IPV6_DEFAULT_HOPLIMIT,
-		     grh->flow_label & IB_GRH_FLOWLABEL_MASK, sport);
-	ether_addr_copy(kqp->dmac, ah->roce.dmac);
-	ether_addr_copy(kqp->smac, smac);
-	kqp->vlan = vlan;
-	rcu_read_lock();
-	kqp->loop = xroce_link_by_gid_rcu(kqp->link->net, &grh->dgid);
-	rcu_read_unlock();
-	return 0;
+	err = xroce_path(kqp->link, av, ah, sport, xroce_qp_reliable(&kqp->qp));
+	if (!err && av->route == XROCE_ROUTE_BOTH)
+		err = -EINVAL;		/* a group */
+	return err;
 }
 
 /* For query: as the user said it. */
@@ -308,6 +331,10 @@ static void kqp_note_attr(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
 		to->min_rnr_timer = attr->min_rnr_timer;
 	if (mask & IB_QP_DEST_QPN)
 		to->dest_qp_num = attr->dest_qp_num;
+	if (mask & IB_QP_QKEY)
+		to->qkey = attr->qkey;
+	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
+		to->en_sqd_async_notify = attr->en_sqd_async_notify;
 }
 
 static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
@@ -321,6 +348,8 @@ static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
 		.rnr_retry = attr->rnr_retry,
 		.min_rnr_timer = attr->min_rnr_timer,
 		.pkey = XROCE_PKEY_DEFAULT,
+		.qkey = attr->qkey,
+		.sqd_notify = attr->en_sqd_async_notify,
 		.access = attr->qp_access_flags,
 		.dest_qpn = attr->dest_qp_num,
 		.rq_psn = attr->rq_psn & XROCE_PSN_MASK,
@@ -328,18 +357,25 @@ static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
 		.max_rd_atomic = attr->max_rd_atomic,
 		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
 	};
-	int err;
+	int err, xmask;
 
 	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != cur)
 		return -EINVAL;
 	if (!ib_modify_qp_is_ok(cur, mask & IB_QP_STATE ? attr->qp_state : cur,
-				IB_QPT_RC, mask))
+				kqp->ib->qp_type, mask))
 		return -EINVAL;
 	err = kqp_check_attr(kqp, attr, mask);
 	if (err)
 		return err;
+	/* A datagram is as long as the link allows. */
+	xmask = mask;
 	if (mask & IB_QP_PATH_MTU)
 		x.path_mtu = ib_mtu_enum_to_int(attr->path_mtu);
+	if (kqp->qp.hot.transport == XROCE_UD && mask & IB_QP_STATE &&
+	    attr->qp_state == IB_QPS_RTR) {
+		x.path_mtu = xroce_link_mtu(kqp->link) ?: 256;
+		xmask |= IB_QP_PATH_MTU;
+	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && x.max_dest_rd_atomic) {
 		x.rd = kvcalloc(x.max_dest_rd_atomic, sizeof(*x.rd),
 				GFP_KERNEL_ACCOUNT);
@@ -354,7 +390,7 @@ static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
 			goto out;
 	}
 	/* Masks are ib_core's; what the core has no use for it passes over. */
-	err = xroce_qp_modify(&kqp->qp, &x, mask);
+	err = xroce_qp_modify(&kqp->qp, &x, xmask);
 	if (!err)
 		kqp_note_attr(kqp, attr, mask);
 out:
@@ -398,6 +434,7 @@ static int xroce_ib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 	init->qp_context = ib->qp_context;
 	init->send_cq = ib->send_cq;
 	init->recv_cq = ib->recv_cq;
+	init->srq = ib->srq;
 	init->cap = attr->cap;
 	init->sq_sig_type = qp->req.sig_all ? IB_SIGNAL_ALL_WR :
 					      IB_SIGNAL_REQ_WR;
@@ -405,43 +442,10 @@ static int xroce_ib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 	return 0;
 }
 
-/* The user has put work into a ring and found that nobody looks at it. */
-static void kqp_doorbell(struct xroce_kqp *kqp)
-{
-	local_bh_disable();
-	xroce_env_count(&kqp->link->dev, XROCE_CNT_DOORBELLS, 1);
-	xroce_qp_run(&kqp->qp);
-	local_bh_enable();
-}
-
-static int xroce_ib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
-			      const struct ib_send_wr **bad_wr)
-{
-	if (wr) {
-		*bad_wr = wr;
-		return -EOPNOTSUPP;
-	}
-	kqp_doorbell(to_kqp(ib));
-	return 0;
-}
-
-static int xroce_ib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
-			      const struct ib_recv_wr **bad_wr)
-{
-	if (wr) {
-		*bad_wr = wr;
-		return -EOPNOTSUPP;
-	}
-	kqp_doorbell(to_kqp(ib));
-	return 0;
-}
-
 const struct ib_device_ops xroce_qp_ops = {
 	.create_qp = xroce_ib_create_qp,
 	.destroy_qp = xroce_ib_destroy_qp,
 	.modify_qp = xroce_ib_modify_qp,
-	.post_recv = xroce_ib_post_recv,
-	.post_send = xroce_ib_post_send,
 	.query_qp = xroce_ib_query_qp,
 	INIT_RDMA_OBJ_SIZE(ib_qp, xroce_ibqp, ib),
 };

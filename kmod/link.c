@@ -199,6 +199,7 @@ void xroce_link_free(struct xroce_link *link)
 	netdev_put(link->ndev, &link->ndev_tracker);
 	free_percpu(link->counters);
 	mutex_destroy(&link->xdp_lock);
+	mutex_destroy(&link->group_lock);
 }
 
 /* Where the netdev lives, held; NULL when that is not @net or is going. */
@@ -269,6 +270,7 @@ static struct xroce_link *link_alloc(struct net *net, struct net_device *ndev)
 	spin_lock_init(&link->gid_lock);
 	hash_init(link->gids);
 	mutex_init(&link->xdp_lock);
+	xroce_mcast_init(link);
 	INIT_HLIST_NODE(&link->node);
 	return link;
 }

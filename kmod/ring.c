@@ -14,6 +14,7 @@
  * @uctx: the user's context
  * @depth: slots, a power of two
  * @stride: bytes from slot to slot
+ * @uctx: whose it is, NULL for a kernel consumer's, which is not mapped
  * @info: what the user is to be told
  *
  * Return: the ring, all zero and charged to the caller, or an error pointer.
@@ -31,6 +32,8 @@ struct xroce_umem_ring *xroce_ring_alloc(struct ib_ucontext *uctx, u32 depth,
 	ring->ring = __vmalloc(ring->size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!ring->ring)
 		goto err_free;
+	if (!uctx)
+		return ring;
 	err = rdma_user_mmap_entry_insert(uctx, &ring->entry, ring->size);
 	if (err)
 		goto err_vfree;
@@ -56,8 +59,12 @@ err_free:
  */
 void xroce_ring_free(struct xroce_umem_ring *ring)
 {
-	if (ring)
+	if (!ring)
+		return;
+	if (ring->entry.ucontext)
 		rdma_user_mmap_entry_remove(&ring->entry);
+	else
+		xroce_ib_mmap_free(&ring->entry);
 }
 
 /**

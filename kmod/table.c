@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * QPs by number and MRs by key, one table each for all links. Look-ups under RCU
+ * QPs and AHs by number, MRs by key, one table each for all links. Look-ups under RCU
  * from any context; changes in process context, each table's xa_lock inside.
  *
  * A number is 24 random bits, so that who did not see it cannot name it. One
@@ -33,6 +33,7 @@ struct xroce_table {
 
 static struct xroce_table xroce_qps = { .max = XROCE_MAX_QP };
 static struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR };
+static struct xroce_table xroce_ahs = { .max = XROCE_MAX_AH };
 
 /* Reserve a number: look-ups find nothing there until it is published. */
 static int table_reserve(struct xroce_table *t, u32 *number)
@@ -127,6 +128,28 @@ void xroce_table_del_mr(struct xroce_kmr *kmr)
 }
 
 /**
+ * xroce_table_add_ah() - give a user's AH its number and let it be found
+ */
+int xroce_table_add_ah(struct xroce_kah *kah)
+{
+	int err;
+
+	err = table_reserve(&xroce_ahs, &kah->number);
+	if (err)
+		return err;
+	xa_store(&xroce_ahs.xa, kah->number, kah, GFP_KERNEL);
+	return 0;
+}
+
+/**
+ * xroce_table_del_ah() - let an AH be found no more
+ */
+void xroce_table_del_ah(struct xroce_kah *kah)
+{
+	table_del(&xroce_ahs, kah->number);
+}
+
+/**
  * xroce_table_qp() - find a QP by any 32 bits; under RCU
  * @qpn: the number
  */
@@ -171,7 +194,22 @@ struct xroce_mr *xroce_table_mr(u32 key)
  */
 struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn)
 {
-	return xroce_table_qp(qpn);
+	struct xroce_kqp *gsi;
+
+	if (qpn != XROCE_GSI_QPN)
+		return xroce_table_qp(qpn);
+	gsi = rcu_dereference_bh(xroce_dev_link(dev)->gsi);
+	return gsi ? &gsi->qp : NULL;
+}
+
+/**
+ * xroce_env_ah() - what the core finds users' AHs by; it compares PDs
+ */
+const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 number)
+{
+	struct xroce_kah *kah = xa_load(&xroce_ahs.xa, number);
+
+	return kah ? &kah->ah : NULL;
 }
 
 /**
@@ -192,12 +230,13 @@ static void table_init(struct xroce_table *t)
 }
 
 /**
- * xroce_table_init() - two empty tables
+ * xroce_table_init() - empty tables
  */
 int __init xroce_table_init(void)
 {
 	table_init(&xroce_qps);
 	table_init(&xroce_mrs);
+	table_init(&xroce_ahs);
 	return 0;
 }
 
@@ -206,7 +245,10 @@ int __init xroce_table_init(void)
  */
 void xroce_table_exit(void)
 {
-	WARN_ON(atomic_read(&xroce_qps.count) || atomic_read(&xroce_mrs.count));
+	WARN_ON(atomic_read(&xroce_qps.count) ||
+		atomic_read(&xroce_mrs.count) ||
+		atomic_read(&xroce_ahs.count));
 	xa_destroy(&xroce_qps.xa);
 	xa_destroy(&xroce_mrs.xa);
+	xa_destroy(&xroce_ahs.xa);
 }

@@ -92,17 +92,36 @@ u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 }
 
 /**
- * xroce_skb_dgid() - the address that a packet is for
- * @skb: its IP header is linear
- * @gid: the address
+ * xroce_l3_dgid() - the address that a packet is for
+ * @l3: its IP header
  */
-void xroce_skb_dgid(const struct sk_buff *skb, union ib_gid *gid)
+void xroce_l3_dgid(const u8 *l3, union ib_gid *gid)
 {
-	if (ip_hdr(skb)->version == 4)
-		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr,
+	if (l3[0] >> 4 == 4)
+		ipv6_addr_set_v4mapped(((const struct iphdr *)l3)->daddr,
 				       (struct in6_addr *)gid);
 	else
-		memcpy(gid, &ipv6_hdr(skb)->daddr, sizeof(*gid));
+		memcpy(gid, &((const struct ipv6hdr *)l3)->daddr, sizeof(*gid));
+}
+
+/**
+ * xroce_env_local() - is a packet for an address of the link it came to; BH off
+ */
+bool xroce_env_local(struct xroce_rx *rx)
+{
+	union ib_gid gid;
+
+	xroce_l3_dgid(rx->l3, &gid);
+	return xroce_link_has_gid(xroce_dev_link(rx->dev), &gid);
+}
+
+/* The VLAN that a GID it is for would have; its priority where still known. */
+static u16 skb_vlan(const struct sk_buff *skb)
+{
+	if (skb_vlan_tag_present(skb))
+		return skb_vlan_tag_get(skb);
+	return is_vlan_dev(skb->dev) ? vlan_dev_vlan_id(skb->dev) :
+				       XROCE_NO_VLAN;
 }
 
 /**
@@ -136,6 +155,7 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	srx.rx.dev = &link->dev;
 	srx.rx.l3 = skb_network_header(skb);
 	srx.rx.len = len;
+	srx.rx.vlan = skb_vlan(skb);
 	if (ip_hdr(skb)->version == 4)
 		srx.rx.ce = INET_ECN_is_ce(ip_hdr(skb)->tos);
 	else

@@ -9,6 +9,7 @@
 #include <linux/cpumask.h>
 #include <linux/llist.h>
 #include <linux/skbuff.h>
+#include <rdma/ib_addr.h>
 
 #include "xroce.h"
 
@@ -147,6 +148,19 @@ void xroce_kcq_put(struct xroce_kcq *kcq)
 		complete(&kcq->gone);
 }
 
+/* It stays as long as its QP does. */
+static void raise_srq_event(struct ib_srq *ib, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = ib->device,
+		.element.srq = ib,
+		.event = type,
+	};
+
+	if (ib->event_handler)
+		ib->event_handler(&event, ib->srq_context);
+}
+
 static void raise_qp_events(struct xroce_kqp *kqp)
 {
 	static const enum ib_event_type type[] = {
@@ -156,6 +170,7 @@ static void raise_qp_events(struct xroce_kqp *kqp)
 		[XROCE_EVENT_COMM_EST]		= IB_EVENT_COMM_EST,
 		[XROCE_EVENT_SQ_DRAINED]	= IB_EVENT_SQ_DRAINED,
 		[XROCE_EVENT_LAST_WQE]		= IB_EVENT_QP_LAST_WQE_REACHED,
+		[XROCE_EVENT_SRQ_LIMIT]		= IB_EVENT_SRQ_LIMIT_REACHED,
 	};
 	unsigned long events = xchg(&kqp->events, 0);
 	struct ib_qp *ib = kqp->ib;
@@ -167,7 +182,9 @@ static void raise_qp_events(struct xroce_kqp *kqp)
 
 	for_each_set_bit(bit, &events, ARRAY_SIZE(type)) {
 		event.event = type[bit];
-		if (ib->event_handler)
+		if (bit == XROCE_EVENT_SRQ_LIMIT)
+			raise_srq_event(ib->srq, type[bit]);
+		else if (ib->event_handler)
 			ib->event_handler(&event, ib->qp_context);
 	}
 }
@@ -227,9 +244,12 @@ static void loop_rx(struct xroce_kqp *kqp, struct sk_buff *skb)
 	struct xroce_link *link;
 	union ib_gid gid;
 
-	xroce_skb_dgid(skb, &gid);
-	link = xroce_link_by_gid_rcu(kqp->link->net, &gid);
+	xroce_l3_dgid(skb->data, &gid);
+	/* To a group: those who hear what the link sends. */
+	link = rdma_is_multicast_addr((struct in6_addr *)&gid) ? kqp->link :
+	       xroce_link_by_gid_rcu(kqp->link->net, &gid);
 	if (link) {
+		skb->dev = link->ndev;
 		xroce_rx_skb(link, skb);
 	} else {
 		xroce_env_count(&kqp->link->dev, XROCE_CNT_TX_DROPPED, 1);

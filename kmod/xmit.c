@@ -88,11 +88,15 @@ void xroce_env_frame_free(struct xroce_frame *f)
 	kfree_skb(frame_skb(f));
 }
 
-/* From here on the frame's memory may be written over by link-layer headers. */
+/*
+ * From here on the frame's memory is the skb's; the link-layer header is in front
+ * of its data.
+ */
 static struct sk_buff *frame_give_up(struct xroce_kqp *kqp,
 				     struct xroce_frame *f)
 {
 	struct sk_buff *skb = frame_skb(f);
+	u8 prio = f->prio;
 	u8 dsfield;
 
 	skb_reset_network_header(skb);
@@ -106,24 +110,58 @@ static struct sk_buff *frame_give_up(struct xroce_kqp *kqp,
 		dsfield = ipv6_get_dsfield(ipv6_hdr(skb));
 	}
 	skb->dev = kqp->link->ndev;
-	skb->priority = rt_tos2priority(dsfield);
+	/* A VLAN under the link makes the tag's priority of it. */
+	skb->priority = prio ?: rt_tos2priority(dsfield);
 	/* One transmit queue for all of a QP, so that order is kept. */
 	skb_set_hash(skb, hash_32(kqp->qp.hot.qpn, 32), PKT_HASH_TYPE_L4);
 	return skb;
 }
 
 /* Whatever the stack says, the frame is gone: a lost packet if not sent. */
-static bool frame_send(struct xroce_kqp *kqp, struct sk_buff *skb)
+static bool frame_send(struct sk_buff *skb, u8 l2_len)
 {
-	struct ethhdr *eth = skb_push(skb, ETH_HLEN);
+	struct ethhdr *eth = skb_push(skb, l2_len);
 
 	skb_reset_mac_header(skb);
-	ether_addr_copy(eth->h_dest, kqp->dmac);
-	ether_addr_copy(eth->h_source, kqp->smac);
-	eth->h_proto = skb->protocol;
-	if (kqp->vlan != XROCE_NO_VLAN)
-		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), kqp->vlan);
+	skb->protocol = eth->h_proto;
 	return dev_queue_xmit(skb) == NET_XMIT_SUCCESS;
+}
+
+/* Back to this host: what came in a tag is told as a netdev would. */
+static bool frame_loop(struct xroce_kqp *kqp, struct sk_buff *skb, u8 l2_len)
+{
+	const struct vlan_ethhdr *eth = (void *)(skb->data - l2_len);
+
+	if (l2_len == VLAN_ETH_HLEN)
+		__vlan_hwaccel_put_tag(skb, eth->h_vlan_proto,
+				       ntohs(eth->h_vlan_TCI));
+	return xroce_work_loop(kqp, skb);
+}
+
+/* To a group: this host's members too; for a copy that is lost nobody waits. */
+static void frame_copy(struct xroce_kqp *kqp, struct sk_buff *skb, u8 l2_len)
+{
+	struct sk_buff *copy = skb_copy(skb, GFP_ATOMIC | __GFP_NOWARN);
+
+	if (copy && frame_loop(kqp, copy, l2_len))
+		return;
+	kfree_skb(copy);
+	xroce_env_count(&kqp->link->dev, XROCE_CNT_TX_DROPPED, 1);
+}
+
+/* Return: 1 when it was sent, 0 when it was lost, negative when not taken. */
+static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
+{
+	u8 route = f->route, l2_len = f->l2_len;
+	struct sk_buff *skb;
+
+	skb = frame_give_up(kqp, f);
+	if (route == XROCE_ROUTE_HOST)
+		return frame_loop(kqp, skb, l2_len) ? 1 : -EAGAIN;
+	if (route == XROCE_ROUTE_BOTH &&
+	    xroce_mcast_here(kqp->link, skb->data))
+		frame_copy(kqp, skb, l2_len);
+	return frame_send(skb, l2_len);
 }
 
 /**
@@ -142,17 +180,15 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 {
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
 	u32 i, len, sent = 0, bytes = 0;
-	struct sk_buff *skb;
+	int ret;
 
 	for (i = 0; i < n; i++) {
 		len = f[i]->len;
-		skb = frame_give_up(kqp, f[i]);
-		if (kqp->loop) {
-			if (!xroce_work_loop(kqp, skb))
-				break;
-		} else if (!frame_send(kqp, skb)) {
+		ret = frame_out(kqp, f[i]);
+		if (ret < 0)
+			break;
+		if (!ret)
 			continue;
-		}
 		sent++;
 		bytes += len;
 	}

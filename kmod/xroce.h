@@ -32,7 +32,11 @@
 #define XROCE_MAX_CQE		4194304
 #define XROCE_MAX_MR		1048576
 #define XROCE_MAX_PD		65536
-#define XROCE_NO_VLAN		0xffff
+#define XROCE_MAX_AH		1048576
+#define XROCE_MAX_SRQ		65536
+#define XROCE_MAX_GROUP		4096
+#define XROCE_MAX_GROUP_QP	1024
+#define XROCE_GSI_QPN		1
 /* More than a network holds in flight is only loss: a window of packets. */
 #define XROCE_CWND_INIT		64
 #define XROCE_CWND_MAX		1024
@@ -60,6 +64,9 @@ struct xroce_counters {
  * @steer: what the XDP program does with packets, see nl.c
  * @pds: protection domains there are
  * @cqs: completion queues there are
+ * @srqs: shared receive queues there are
+ * @gsi: QP 1, RCU; ib_core makes one at a time
+ * @groups: multicast groups with a QP in each, see mcast.c
  */
 struct xroce_link {
 	struct ib_device ib;
@@ -75,6 +82,11 @@ struct xroce_link {
 	struct cpumask steer;
 	atomic_t pds;
 	atomic_t cqs;
+	atomic_t srqs;
+	struct xroce_kqp __rcu *gsi;
+	struct mutex group_lock;	/* writers of groups, membership */
+	DECLARE_HASHTABLE(groups, 6);
+	u32 group_count;
 	struct hlist_node node;
 	bool active;
 };
@@ -109,6 +121,7 @@ struct xroce_umem_ring {
  * struct xroce_kcq - a completion queue; ib_core frees the ib_cq at once on
  *	destroy, so the living part stands apart and goes by RCU
  * @users: 1 for the owner and 1 while queued for its handler
+ * @poll_lock: kernel consumers: one poll at a time
  * @events: handler calls owed: whoever raises it from 0 queues the CQ, and one
  *	handler is called at a time until it is 0 again
  * @error: the CQ is in error: one of the calls owed is to the event handler
@@ -117,6 +130,7 @@ struct xroce_kcq {
 	struct xroce_cq cq;
 	struct ib_cq *ib;
 	struct xroce_umem_ring *ring;
+	spinlock_t poll_lock;		/* kernel consumers: one poll */
 	refcount_t users;
 	atomic_t events;
 	bool error;
@@ -138,9 +152,7 @@ struct xroce_ibcq {
  * @events: bits by &enum xroce_event: events to be raised by the next run
  * @mutex: one modify at a time; guards @attr
  * @attr: attributes as last set, for query
- * @dmac, @smac, @vlan: link-layer path; written before the QP leaves INIT and in
- *	SQD, read by its sender. @vlan is XROCE_NO_VLAN for none
- * @loop: the peer is an address of this host: packets go straight to receive
+ * @post_lock: kernel consumers: one post at a time, to either queue
  * @loop_work, @looping: the CPU's work whose queue they were put in last, and
  *	how many are not yet received; guarded by that queue's lock
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
@@ -161,10 +173,7 @@ struct xroce_kqp {
 	struct llist_node work;
 	struct hrtimer timer;
 	struct completion gone;
-	u8 dmac[ETH_ALEN];
-	u8 smac[ETH_ALEN];
-	u16 vlan;
-	bool loop;
+	spinlock_t post_lock;		/* kernel consumers: one post */
 	struct xroce_work *loop_work;
 	u32 looping;
 	int steer_cpu;
@@ -174,6 +183,33 @@ struct xroce_kqp {
 struct xroce_ibqp {
 	struct ib_qp ib;
 	struct xroce_kqp *kqp;
+};
+
+/**
+ * struct xroce_ksrq - a shared receive queue; its QPs hold it by ib_core's count
+ */
+struct xroce_ksrq {
+	struct ib_srq ib;
+	struct xroce_rq rq;
+	struct xroce_umem_ring *ring;
+	u32 max_wr;
+	spinlock_t post_lock;		/* kernel consumers: one post */
+};
+
+/**
+ * struct xroce_kah - an address handle's living part; goes by RCU
+ * @number: how a user's work requests name it, 0 for a kernel consumer's
+ */
+struct xroce_kah {
+	struct xroce_ah ah;
+	struct rdma_ah_attr attr;
+	u32 number;
+	struct rcu_head rcu;
+};
+
+struct xroce_ibah {
+	struct ib_ah ib;
+	struct xroce_kah *kah;
 };
 
 struct xroce_kmr {
@@ -201,6 +237,16 @@ static inline struct xroce_kqp *to_kqp(struct ib_qp *ib)
 static inline struct xroce_kqp *xroce_qp_kqp(struct xroce_qp *qp)
 {
 	return container_of(qp, struct xroce_kqp, qp);
+}
+
+static inline struct xroce_ksrq *to_ksrq(struct ib_srq *ib)
+{
+	return container_of(ib, struct xroce_ksrq, ib);
+}
+
+static inline struct xroce_kah *to_kah(struct ib_ah *ib)
+{
+	return container_of(ib, struct xroce_ibah, ib)->kah;
 }
 
 static inline struct xroce_kcq *to_kcq(struct ib_cq *ib)
@@ -239,12 +285,24 @@ int xroce_ib_register(struct xroce_link *link, const char *name);
 u32 xroce_link_mtu(const struct xroce_link *link);
 bool xroce_link_active(const struct xroce_link *link);
 
-/* ib_qp.c, ib_cq.c, ib_mr.c: the verbs of each. */
+/* ib_qp.c and so on: the verbs of each. */
+extern const struct ib_device_ops xroce_ah_ops;
+extern const struct ib_device_ops xroce_srq_ops;
+extern const struct ib_device_ops xroce_mcast_ops;
+extern const struct ib_device_ops xroce_post_ops;
 extern const struct ib_device_ops xroce_qp_ops;
 extern const struct ib_device_ops xroce_cq_ops;
 extern const struct ib_device_ops xroce_mr_ops;
 /* stats.c: hw counters. */
 extern const struct ib_device_ops xroce_stats_ops;
+
+/* ib_ah.c: an address vector from what ib_core has resolved. */
+int xroce_path(struct xroce_link *link, struct xroce_av *av,
+	       const struct rdma_ah_attr *attr, u16 sport, bool ecn);
+
+/* mcast.c */
+void xroce_mcast_init(struct xroce_link *link);
+bool xroce_mcast_here(struct xroce_link *link, const u8 *l3);
 
 /* ring.c: rings, and mmap of them. */
 struct xroce_umem_ring *xroce_ring_alloc(struct ib_ucontext *uctx, u32 depth,
@@ -254,13 +312,15 @@ int xroce_ib_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
 void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry);
 
 /*
- * table.c: QPs by number and MRs by key, one table each for all links; numbers
+ * table.c: QPs and AHs by number, MRs by key, one table each for all links; numbers
  * are random and not given out again soon.
  */
 int xroce_table_add_qp(struct xroce_kqp *kqp);
 void xroce_table_del_qp(struct xroce_kqp *kqp);
 int xroce_table_add_mr(struct xroce_kmr *kmr);
 void xroce_table_del_mr(struct xroce_kmr *kmr);
+int xroce_table_add_ah(struct xroce_kah *kah);
+void xroce_table_del_ah(struct xroce_kah *kah);
 struct xroce_qp *xroce_table_qp(u32 qpn);
 struct xroce_mr *xroce_table_mr(u32 key);
 /* The first QP numbered *@qpn or higher, whose number it becomes; under RCU. */
@@ -292,7 +352,7 @@ void xroce_udp_put(struct net *net);
 int xroce_udp_init(void);
 void xroce_udp_exit(void);
 void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
-void xroce_skb_dgid(const struct sk_buff *skb, union ib_gid *gid);
+void xroce_l3_dgid(const u8 *l3, union ib_gid *gid);
 
 /* kfunc.c: what BPF may call. */
 int bpf_xroce_addr(struct xdp_md *ctx, const void *addr, u32 addr__sz);

@@ -24,6 +24,7 @@
 #define XROCE_BATCH		16	/* frames staged at a time */
 #define XROCE_GRH_LEN		40	/* before a datagram, in its buffer */
 #define XROCE_NO_VLAN		0xffff
+#define XROCE_LKEY_KERNEL	0	/* all memory, for a trusted QP */
 
 /* Values of enum ib_access_flags. */
 #define XROCE_LOCAL_WRITE	(1 << 0)
@@ -98,6 +99,7 @@ struct xroce_rwqe {
  * struct xroce_rq - a receive queue, a QP's own or shared
  * @lock: irqsave, held to copy one element: guards @cons and @limit
  * @cons: the true consumer index
+ * @pd: whose memory its requests may name; NULL: the QP's
  * @limit: shared: raise XROCE_EVENT_SRQ_LIMIT once when fewer are left, 0: never
  */
 struct xroce_rq {
@@ -107,6 +109,7 @@ struct xroce_rq {
 	u32 max_sge;
 	u32 cons;
 	u32 limit;
+	const void *pd;
 	struct xroce_ring *ring;
 };
 
@@ -207,6 +210,7 @@ struct xroce_swq {
 /**
  * struct xroce_req - requester; guarded by the QP's lock
  * @ring, @depth, @stride, @max_sge, @max_inline: fixed at creation
+ * @trusted: of a kernel consumer, whose requests may name kernel addresses
  * @wqe: the copies of work requests [@head, @tail), @depth slots of @stride
  * @swq: their state, same indices
  * @head: oldest not completed
@@ -380,12 +384,14 @@ struct xroce_rx {
  * @rx: not NULL: from this packet into memory
  * @buf: else from here into memory
  * @off: where to go on in it
+ * @pd: whose memory; NULL: the QP's
  */
 struct xroce_io {
 	struct xroce_frame *frame;
 	struct xroce_rx *rx;
 	const u8 *buf;
 	u32 off;
+	const void *pd;
 };
 
 /* What an asynchronous event is about. */

@@ -18,9 +18,11 @@ static void xroce_ud_grh(u8 grh[XROCE_GRH_LEN], const u8 *l3)
 static bool xroce_ud_copy(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_rwqe *wqe = qp->resp.wqe;
-	struct xroce_io data = { .rx = rx, .off = rx->pkt.hdr_len };
+	struct xroce_io data = {
+		.rx = rx, .off = rx->pkt.hdr_len, .pd = qp->rq->pd,
+	};
 	u8 grh[XROCE_GRH_LEN];
-	struct xroce_io head = { .buf = grh };
+	struct xroce_io head = { .buf = grh, .pd = qp->rq->pd };
 
 	xroce_ud_grh(grh, rx->l3);
 	return xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, 0,
@@ -46,6 +48,7 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		.flags = XROCE_WC_GRH,
 		.src_qp = pkt->sqpn,
 		.byte_len = XROCE_GRH_LEN + pkt->payload_len,
+		.vlan = rx->vlan,
 	};
 	int ret = 1;
 
@@ -68,11 +71,8 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		cqe.flags |= XROCE_WC_WITH_IMM;
 		cqe.imm = pkt->imm;
 	}
-	if (rx->vlan != XROCE_NO_VLAN) {
-		cqe.flags |= XROCE_WC_WITH_VLAN;
-		cqe.vlan = rx->vlan & 0xfff;
+	if (rx->vlan != XROCE_NO_VLAN)
 		cqe.sl = rx->vlan >> 13;
-	}
 	cqe.wr_id = resp->wqe->wr_id;
 	resp->wqe_held = false;
 	xroce_env_count(qp->dev, XROCE_CNT_RX_SEND, 1);

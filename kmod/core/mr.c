@@ -80,6 +80,17 @@ u8 *xroce_mr_span(const struct xroce_mr *mr, u64 va, u32 *len)
 	return (u8 *)mr->page[pos >> mr->page_shift] + in;
 }
 
+static void xroce_io_copy(struct xroce_io *io, u8 *p, u32 n)
+{
+	if (io->frame)
+		xroce_frame_write(io->frame, io->off, p, n);
+	else if (io->rx)
+		xroce_env_read(io->rx, io->off, p, n);
+	else
+		memcpy(p, io->buf + io->off, n);
+	io->off += n;
+}
+
 /**
  * xroce_mr_copy() - copy between memory behind a key and @io
  * @qp: the queue pair
@@ -100,19 +111,13 @@ bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 access, u64 va, u32 len,
 
 	if (!len)
 		return true;
-	mr = xroce_mr_get(qp->dev, qp->pd, key, access, va, len);
+	mr = xroce_mr_get(qp->dev, io->pd ?: qp->pd, key, access, va, len);
 	if (!mr)
 		return false;
 	while (len) {
 		n = len;
 		p = xroce_mr_span(mr, va, &n);
-		if (io->frame)
-			xroce_frame_write(io->frame, io->off, p, n);
-		else if (io->rx)
-			xroce_env_read(io->rx, io->off, p, n);
-		else
-			memcpy(p, io->buf + io->off, n);
-		io->off += n;
+		xroce_io_copy(io, p, n);
 		va += n;
 		len -= n;
 	}
@@ -143,8 +148,10 @@ bool xroce_sge_copy(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
 			continue;
 		}
 		n = min(len, sge->length - off);
-		if (!xroce_mr_copy(qp, sge->lkey, access, sge->addr + off, n,
-				   io))
+		if (qp->req.trusted && sge->lkey == XROCE_LKEY_KERNEL)
+			xroce_io_copy(io, (u8 *)(uintptr_t)sge->addr + off, n);
+		else if (!xroce_mr_copy(qp, sge->lkey, access, sge->addr + off,
+					n, io))
 			return false;
 		off = 0;
 		len -= n;

@@ -146,7 +146,9 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 	struct xroce_resp *resp = &qp->resp;
-	struct xroce_io io = { .rx = rx, .off = pkt->hdr_len };
+	struct xroce_io io = {
+		.rx = rx, .off = pkt->hdr_len, .pd = qp->rq->pd,
+	};
 	struct xroce_cqe cqe = {};
 
 	if (pkt->info & XROCE_OP_FIRST)

@@ -22,6 +22,7 @@ void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
 	rq->max_sge = max_sge;
 	rq->cons = 0;
 	rq->limit = 0;
+	rq->pd = NULL;
 	rq->ring = ring;
 }
 

@@ -170,14 +170,13 @@ enum xroce_wc_flags {
 	XROCE_WC_GRH		= 1 << 0,
 	XROCE_WC_WITH_IMM	= 1 << 1,
 	XROCE_WC_WITH_INV	= 1 << 3,
-	XROCE_WC_WITH_VLAN	= 1 << 7,	/* kernel consumers only */
 };
 
 /**
  * struct xroce_cqe - one element of a CQ, 64 bytes
  * @qpn: QP that the work belonged to
  * @imm: immediate as on the wire, or the invalidated R_Key in host order
- * @vlan: UD: the tag's VLAN with XROCE_WC_WITH_VLAN
+ * @vlan: with XROCE_WC_GRH, the tag it came with, 0xffff for none
  * @timestamp: nanoseconds of CLOCK_MONOTONIC when the element was written
  */
 struct xroce_cqe {

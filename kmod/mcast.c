@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Multicast groups of a link: which QPs are in them, and that the netdev and the
+ * stack let their packets in. Changes in process context under the link's
+ * group_lock (outside RTNL); look-ups under RCU.
+ */
+#include <linux/igmp.h>
+#include <linux/inetdevice.h>
+#include <linux/jhash.h>
+#include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+
+#include "xroce.h"
+
+/**
+ * struct xroce_group - one QP's membership of one group
+ */
+struct xroce_group {
+	struct hlist_node node;
+	union ib_gid gid;
+	struct xroce_kqp *kqp;
+	struct rcu_head rcu;
+};
+
+static u32 group_hash(const union ib_gid *gid)
+{
+	return jhash2((const u32 *)gid->raw, 4, 0);
+}
+
+/**
+ * xroce_mcast_init() - a new link is in no group
+ */
+void xroce_mcast_init(struct xroce_link *link)
+{
+	mutex_init(&link->group_lock);
+	hash_init(link->groups);
+}
+
+/*
+ * As a socket's membership would, this tells the network (IGMP, MLD) and opens
+ * the netdev's filter. The addresses of a netdev that has lost its IP go with it.
+ */
+static int group_join(struct xroce_link *link, const union ib_gid *gid)
+{
+	const struct in6_addr *addr = (const struct in6_addr *)gid;
+	struct in_device *in_dev;
+	int err = 0;
+
+	rtnl_lock();
+	if (ipv6_addr_v4mapped(addr)) {
+		in_dev = __in_dev_get_rtnl(link->ndev);
+		if (in_dev)
+			ip_mc_inc_group(in_dev, addr->s6_addr32[3]);
+		else
+			err = -ENODEV;
+	} else {
+		err = ipv6_dev_mc_inc(link->ndev, addr);
+	}
+	rtnl_unlock();
+	return err;
+}
+
+static void group_leave(struct xroce_link *link, const union ib_gid *gid)
+{
+	const struct in6_addr *addr = (const struct in6_addr *)gid;
+	struct in_device *in_dev;
+
+	rtnl_lock();
+	if (ipv6_addr_v4mapped(addr)) {
+		in_dev = __in_dev_get_rtnl(link->ndev);
+		if (in_dev)
+			ip_mc_dec_group(in_dev, addr->s6_addr32[3]);
+	} else {
+		ipv6_dev_mc_dec(link->ndev, addr);
+	}
+	rtnl_unlock();
+}
+
+/* A membership of @kqp, or of anybody for NULL; and how many there are. */
+static struct xroce_group *group_find(struct xroce_link *link,
+				      const union ib_gid *gid,
+				      const struct xroce_kqp *kqp, u32 *n)
+{
+	struct xroce_group *g, *found = NULL;
+
+	*n = 0;
+	hash_for_each_possible(link->groups, g, node, group_hash(gid)) {
+		if (memcmp(&g->gid, gid, sizeof(*gid)))
+			continue;
+		++*n;
+		if (g->kqp == kqp)
+			found = g;
+	}
+	return found;
+}
+
+static int group_add(struct xroce_link *link, struct xroce_kqp *kqp,
+		     const union ib_gid *gid)
+{
+	struct xroce_group *g;
+	u32 n;
+	int err;
+
+	if (group_find(link, gid, kqp, &n))
+		return -EEXIST;
+	if (n == XROCE_MAX_GROUP_QP ||
+	    (!n && link->group_count == XROCE_MAX_GROUP))
+		return -ENOMEM;
+	g = kmalloc(sizeof(*g), GFP_KERNEL_ACCOUNT);
+	if (!g)
+		return -ENOMEM;
+	g->gid = *gid;
+	g->kqp = kqp;
+	if (!n) {
+		err = group_join(link, gid);
+		if (err) {
+			kfree(g);
+			return err;
+		}
+		link->group_count++;
+	}
+	hash_add_rcu(link->groups, &g->node, group_hash(gid));
+	return 0;
+}
+
+static int xroce_ib_attach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
+{
+	struct xroce_link *link = to_xlink(ib->device);
+	int err;
+
+	mutex_lock(&link->group_lock);
+	err = group_add(link, to_kqp(ib), gid);
+	mutex_unlock(&link->group_lock);
+	return err;
+}
+
+static int xroce_ib_detach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
+{
+	struct xroce_link *link = to_xlink(ib->device);
+	struct xroce_group *g;
+	u32 n;
+
+	mutex_lock(&link->group_lock);
+	g = group_find(link, gid, to_kqp(ib), &n);
+	if (g) {
+		hash_del_rcu(&g->node);
+		kfree_rcu(g, rcu);
+		if (n == 1) {
+			link->group_count--;
+			group_leave(link, gid);
+		}
+	}
+	mutex_unlock(&link->group_lock);
+	return g ? 0 : -EINVAL;
+}
+
+/**
+ * xroce_mcast_here() - is a QP of the link in the group that a packet is for
+ * @l3: its IP header
+ *
+ * Under RCU, as BH off is.
+ */
+bool xroce_mcast_here(struct xroce_link *link, const u8 *l3)
+{
+	struct xroce_group *g;
+	union ib_gid gid;
+
+	xroce_l3_dgid(l3, &gid);
+	hash_for_each_possible_rcu(link->groups, g, node, group_hash(&gid))
+		if (!memcmp(&g->gid, &gid, sizeof(gid)))
+			return true;
+	return false;
+}
+
+/**
+ * xroce_env_group() - hand a datagram to every QP in its group; BH off
+ */
+u32 xroce_env_group(struct xroce_rx *rx)
+{
+	struct xroce_link *link = xroce_dev_link(rx->dev);
+	struct xroce_group *g;
+	union ib_gid gid;
+	u32 n = 0;
+
+	xroce_l3_dgid(rx->l3, &gid);
+	hash_for_each_possible_rcu(link->groups, g, node, group_hash(&gid)) {
+		if (memcmp(&g->gid, &gid, sizeof(gid)))
+			continue;
+		xroce_rx_qp(&g->kqp->qp, rx, READ_ONCE(g->kqp->qp.gen));
+		n++;
+	}
+	return n;
+}
+
+const struct ib_device_ops xroce_mcast_ops = {
+	.attach_mcast = xroce_ib_attach_mcast,
+	.detach_mcast = xroce_ib_detach_mcast,
+};

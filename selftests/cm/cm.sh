@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# rdma_cm over the GSI QP: connections and datagram services looked up, made and
+# ended by the programs that come with librdmacm, and what runs over them.
+#
+#   +----------+         +----------+
+#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
+#   +----------+         +----------+
+#
+# DEVTYPE1, DEVTYPE2=xroce|rxe  XROCE_XDP=off|generic|native  XROCE_MTU  CM_COUNT
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/topo.sh
+
+# cm_port PORT - an rdma_cm listener is there, which has no socket to be seen
+cm_listens() {
+	r2 rdma -j resource show cm_id 2>/dev/null |
+		jq -e --argjson p "$1" 'any(.[]; .state == "LISTEN" and
+			."src-port" == $p)' >/dev/null
+}
+
+# cm_pair PORT SERVER... -- CLIENT... - both must succeed
+cm_pair() {
+	local port=$1 server=() pid status=0
+	shift
+	while [ "$1" != -- ]; do
+		server+=("$1")
+		shift
+	done
+	shift
+	bg "$RNS2" timeout 60 "${server[@]}" >"$TOPO_TMP/server" 2>&1
+	pid=$!
+	wait_for 20 cm_listens "$port" || status=1
+	[ "$status" != 0 ] || r1 timeout 60 "$@" || status=$?
+	[ "$status" != 0 ] || wait "$pid" || status=$?
+	bg_end "$pid" || :
+	[ "$status" != 0 ] || return 0
+	echo "exit status $status; the server said:"
+	cat "$TOPO_TMP/server"
+	return 1
+}
+
+# mckey's receiver joins and waits; its sender begins when it has joined
+cm_group() {
+	local group=$1 from=$2 to=$3 pid status=0
+	bg "$RNS2" timeout 60 mckey -m "$group" -b "$to" -C 20 \
+		>"$TOPO_TMP/server" 2>&1
+	pid=$!
+	wait_for 20 grep -q 'joined dgid' "$TOPO_TMP/server" || status=1
+	[ "$status" != 0 ] ||
+		r1 timeout 60 mckey -m "$group" -b "$from" -s -C 20 || status=$?
+	[ "$status" != 0 ] || wait "$pid" || status=$?
+	bg_end "$pid" || :
+	[ "$status" != 0 ] || return 0
+	echo "exit status $status; the receiver said:"
+	cat "$TOPO_TMP/server"
+	return 1
+}
+
+topo_need rping ucmatose udaddy mckey rstream cmtime ib_write_bw ibv_ud_pingpong
+topo_direct "${XROCE_MTU:-1500}"
+label="$DEVTYPE1-$DEVTYPE2 $XROCE_XDP"
+if ! why=$(rdma_up 2>&1); then
+	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
+	tap_end
+fi
+
+for pair in "$V4.1 $V4.2" "$V6:1 $V6:2"; do
+	# shellcheck disable=SC2086
+	set -- $pair
+	try "$label: rping -V to $2" cm_pair 7174 rping -s -a "$2" -C 50 -S 3000 -V \
+		-- rping -c -a "$2" -C 50 -S 3000 -V
+	try "$label: ucmatose to $2" cm_pair 7471 ucmatose -b "$2" -c 4 -C 20 -S 5000 \
+		-- ucmatose -b "$1" -s "$2" -c 4 -C 20 -S 5000
+	try "$label: udaddy to $2" cm_pair 7471 udaddy -b "$2" -c 4 -C 20 -S 500 \
+		-- udaddy -b "$1" -s "$2" -c 4 -C 20 -S 500
+done
+try "$label: cmtime, ${CM_COUNT:-50} connections" \
+	cm_pair 18515 cmtime -b "$V4.2" -c "${CM_COUNT:-50}" -p 18515 \
+	-- cmtime -b "$V4.1" -s "$V4.2" -c "${CM_COUNT:-50}" -p 18515
+try "$label: ib_send_bw -R" cm_pair 18515 ib_send_bw -F -R -n 100 -s 20000 \
+	-- ib_send_bw -F -R -n 100 -s 20000 "$V4.2"
+try "$label: rstream" cm_pair 7471 rstream -b "$V4.2" -T a -S 4096 -I 10 -C 10 -T v \
+	-- rstream -s "$V4.2" -S 4096 -I 10 -C 10 -T v
+try "$label: mckey, IPv4 group" cm_group 239.1.2.3 "$V4.1" "$V4.2"
+try "$label: mckey, IPv6 group" cm_group ff15::1234 "$V6:1" "$V6:2"
+for prog in ud uc srq; do
+	try "$label: ibv_${prog}_pingpong" verbs_pair "$V4.1" "$V4.2" \
+		ibv_${prog}_pingpong -n 200 -s 1000
+done
+tap_end
