@@ -35,9 +35,10 @@ static int kqp_publish(struct xroce_kqp *kqp, enum ib_qp_type type)
 {
 	if (type != IB_QPT_GSI)
 		return xroce_table_add_qp(kqp);
+	kqp->qp.hot.qpn = XROCE_GSI_QPN;
+	kqp->ib->qp_num = XROCE_GSI_QPN;
 	if (cmpxchg((struct xroce_kqp **)&kqp->link->gsi, NULL, kqp))
 		return -EBUSY;
-	kqp->ib->qp_num = XROCE_GSI_QPN;
 	return 0;
 }
 

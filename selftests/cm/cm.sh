@@ -14,11 +14,9 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
 
-# cm_port PORT - an rdma_cm listener is there, which has no socket to be seen
+# cm_listens PORT - an rdma_cm listener is there, which has no socket to be seen
 cm_listens() {
-	r2 rdma -j resource show cm_id 2>/dev/null |
-		jq -e --argjson p "$1" 'any(.[]; .state == "LISTEN" and
-			."src-port" == $p)' >/dev/null
+	r2 rdma resource show cm_id | grep -q "state LISTEN .*:$1 dst"
 }
 
 # cm_pair PORT SERVER... -- CLIENT... - both must succeed
@@ -42,10 +40,11 @@ cm_pair() {
 	return 1
 }
 
-# mckey's receiver joins and waits; its sender begins when it has joined
+# mckey's receiver joins and waits; its sender begins when it has joined. IPv4:
+# groups of IPv6 are beyond the kernel's rdma_cm (over RoCEv2).
 cm_group() {
 	local group=$1 from=$2 to=$3 pid status=0
-	bg "$RNS2" timeout 60 mckey -m "$group" -b "$to" -C 20 \
+	bg "$RNS2" timeout 60 stdbuf -oL mckey -m "$group" -b "$to" -C 20 \
 		>"$TOPO_TMP/server" 2>&1
 	pid=$!
 	wait_for 20 grep -q 'joined dgid' "$TOPO_TMP/server" || status=1
@@ -85,7 +84,6 @@ try "$label: ib_send_bw -R" cm_pair 18515 ib_send_bw -F -R -n 100 -s 20000 \
 try "$label: rstream" cm_pair 7471 rstream -b "$V4.2" -T a -S 4096 -I 10 -C 10 -T v \
 	-- rstream -s "$V4.2" -S 4096 -I 10 -C 10 -T v
 try "$label: mckey, IPv4 group" cm_group 239.1.2.3 "$V4.1" "$V4.2"
-try "$label: mckey, IPv6 group" cm_group ff15::1234 "$V6:1" "$V6:2"
 for prog in ud uc srq; do
 	try "$label: ibv_${prog}_pingpong" verbs_pair "$V4.1" "$V4.2" \
 		ibv_${prog}_pingpong -n 200 -s 1000
