@@ -73,13 +73,14 @@ for pair in "$V4.1 $V4.2" "$V6:1 $V6:2"; do
 		-- rping -c -a "$2" -C 50 -S 3000 -V
 	try "$label: ucmatose to $2" cm_pair 7471 ucmatose -b "$2" -c 4 -C 20 -S 5000 \
 		-- ucmatose -b "$1" -s "$2" -c 4 -C 20 -S 5000
-	try "$label: udaddy to $2" cm_pair 7471 udaddy -b "$2" -c 4 -C 20 -S 500 \
+	try "$label: udaddy to $2" cm_pair 7174 udaddy -b "$2" -c 4 -C 20 -S 500 \
 		-- udaddy -b "$1" -s "$2" -c 4 -C 20 -S 500
 done
 try "$label: cmtime, ${CM_COUNT:-50} connections" \
 	cm_pair 18515 cmtime -b "$V4.2" -c "${CM_COUNT:-50}" -p 18515 \
 	-- cmtime -b "$V4.1" -s "$V4.2" -c "${CM_COUNT:-50}" -p 18515
-try "$label: ib_send_bw -R" cm_pair 18515 ib_send_bw -F -R -n 100 -s 20000 \
+try "$label: ib_send_bw -R" cm_pair 18515 ib_send_bw -F -R -n 100 \
+	-s 20000 --bind_source_ip "$V4.2" \
 	-- ib_send_bw -F -R -n 100 -s 20000 "$V4.2"
 try "$label: rstream" cm_pair 7471 rstream -b "$V4.2" -T a -S 4096 -I 10 -C 10 -T v \
 	-- rstream -s "$V4.2" -S 4096 -I 10 -C 10 -T v
