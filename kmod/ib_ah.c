@@ -43,6 +43,8 @@ static int path_l2(struct xroce_link *link, struct xroce_av *av,
 
 /**
  * xroce_path() - make the headers that lead to a peer or a group
+ * @link: the link
+ * @av: where to write them
  * @attr: with its source GID and the peer's MAC address resolved
  * @sport: UDP source port
  * @ecn: say that marks of congestion are heeded

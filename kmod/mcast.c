@@ -12,9 +12,7 @@
 
 #include "xroce.h"
 
-/**
- * struct xroce_group - one QP's membership of one group
- */
+/* One QP's membership of one group. */
 struct xroce_group {
 	struct hlist_node node;
 	union ib_gid gid;
@@ -29,6 +27,7 @@ static u32 group_hash(const union ib_gid *gid)
 
 /**
  * xroce_mcast_init() - a new link is in no group
+ * @link: the link
  */
 void xroce_mcast_init(struct xroce_link *link)
 {
@@ -156,6 +155,7 @@ static int xroce_ib_detach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 
 /**
  * xroce_mcast_here() - is a QP of the link in the group that a packet is for
+ * @link: the link
  * @l3: its IP header
  *
  * Under RCU, as BH off is.
@@ -174,6 +174,7 @@ bool xroce_mcast_here(struct xroce_link *link, const u8 *l3)
 
 /**
  * xroce_env_group() - hand a datagram to every QP in its group; BH off
+ * @rx: the packet
  */
 u32 xroce_env_group(struct xroce_rx *rx)
 {

@@ -24,15 +24,16 @@ static bool ring_publish(struct xroce_ring *ring, u32 prod)
 {
 	if (prod == ring->prod)
 		return false;
+	/* The slots first: who sees the index may copy them. */
 	smp_store_release(&ring->prod, prod);
 	/* Pairs with the one between wake and the last look at prod. */
 	smp_mb();
 	return READ_ONCE(ring->wake);
 }
 
-/* Acquired: what was in the slots before it has been copied. */
 static bool ring_full(const struct xroce_ring *ring, u32 prod, u32 depth)
 {
+	/* Acquired: what was in the slots before it has been copied. */
 	return prod - smp_load_acquire(&ring->cons) >= depth;
 }
 
@@ -289,9 +290,11 @@ static int xroce_ib_poll_cq(struct ib_cq *ib, int n, struct ib_wc *wc)
 	spin_lock_irqsave(&kcq->poll_lock, flags);
 	rcu_read_lock();
 	cons = ring->cons;
+	/* Pairs with the core's release: the elements are there. */
 	prod = smp_load_acquire(&ring->prod);
 	for (; done < n && cons != prod; cons++)
 		done += cqe_to_wc(wc + done, cq, slot + (cons & cq->mask));
+	/* The slots have been read: the core may write there again. */
 	smp_store_release(&ring->cons, cons);
 	rcu_read_unlock();
 	spin_unlock_irqrestore(&kcq->poll_lock, flags);

@@ -129,6 +129,7 @@ void xroce_table_del_mr(struct xroce_kmr *kmr)
 
 /**
  * xroce_table_add_ah() - give a user's AH its number and let it be found
+ * @kah: the handle
  */
 int xroce_table_add_ah(struct xroce_kah *kah)
 {
@@ -143,6 +144,7 @@ int xroce_table_add_ah(struct xroce_kah *kah)
 
 /**
  * xroce_table_del_ah() - let an AH be found no more
+ * @kah: the handle
  */
 void xroce_table_del_ah(struct xroce_kah *kah)
 {
@@ -204,6 +206,8 @@ struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn)
 
 /**
  * xroce_env_ah() - what the core finds users' AHs by; it compares PDs
+ * @dev: the link
+ * @number: its number
  */
 const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 number)
 {

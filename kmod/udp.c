@@ -94,6 +94,7 @@ u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 /**
  * xroce_l3_dgid() - the address that a packet is for
  * @l3: its IP header
+ * @gid: the address
  */
 void xroce_l3_dgid(const u8 *l3, union ib_gid *gid)
 {
@@ -106,6 +107,7 @@ void xroce_l3_dgid(const u8 *l3, union ib_gid *gid)
 
 /**
  * xroce_env_local() - is a packet for an address of the link it came to; BH off
+ * @rx: the packet
  */
 bool xroce_env_local(struct xroce_rx *rx)
 {

@@ -62,6 +62,7 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout)
 
 /**
  * xroce_cc_cnp() - the peer reports congestion on the way to it (Annex A17.9)
+ * @qp: the queue pair
  *
  * As a loss, with nothing to be sent again.
  */

@@ -33,6 +33,8 @@ static bool xroce_ud_copy(struct xroce_qp *qp, struct xroce_rx *rx)
 
 /**
  * xroce_ud_rx() - a datagram has arrived, its ICRC and Q_Key are right
+ * @qp: the queue pair
+ * @rx: the packet
  *
  * One that finds no receive, or a buffer too small, is dropped, and a receive
  * taken for it is the next one's. A receive whose memory may not be written ends

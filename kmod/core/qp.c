@@ -97,6 +97,7 @@ static void xroce_qp_flush_sends(struct xroce_qp *qp)
 
 /**
  * xroce_qp_flush() - complete all work requests with WR_FLUSH_ERR, in order
+ * @qp: the queue pair
  *
  * Under the QP's lock, in ERR.
  */
@@ -142,6 +143,7 @@ void xroce_qp_error(struct xroce_qp *qp)
 
 /**
  * xroce_qp_send_error() - to SQE: sends are flushed, receive goes on
+ * @qp: the queue pair
  *
  * Under the QP's lock. UC and UD, when a send fails here (IBTA 10.3.1.7).
  */

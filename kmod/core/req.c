@@ -185,6 +185,8 @@ void xroce_req_complete(struct xroce_qp *qp, u8 status)
 
 /**
  * xroce_req_fail() - the oldest work request fails, and the send queue with it
+ * @qp: the queue pair
+ * @status: its status, an &enum xroce_wc_status
  */
 void xroce_req_fail(struct xroce_qp *qp, u8 status)
 {
@@ -198,6 +200,7 @@ void xroce_req_fail(struct xroce_qp *qp, u8 status)
 
 /**
  * xroce_req_drained() - raise the event if SQD has just become complete
+ * @qp: the queue pair
  */
 void xroce_req_drained(struct xroce_qp *qp)
 {
@@ -321,7 +324,9 @@ void xroce_req_arm(struct xroce_qp *qp)
 
 static bool xroce_req_open(const struct xroce_qp *qp)
 {
-	return !xroce_qp_reliable(qp) || (u32)xroce_psn_diff(qp->hot.next, qp->hot.una) < qp->req.cwnd;
+	if (!xroce_qp_reliable(qp))
+		return true;	/* what the device takes is not in flight */
+	return (u32)xroce_psn_diff(qp->hot.next, qp->hot.una) < qp->req.cwnd;
 }
 
 /* Must this one wait: for responses to those before it, or for ever. */

@@ -720,6 +720,7 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 
 /**
  * xroce_resp_marked() - a packet came with a mark of congestion
+ * @qp: the queue pair
  *
  * Owe a notification, one in a while: what is reported is that there is some.
  */

@@ -28,6 +28,7 @@ void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
 
 /**
  * xroce_rq_take() - take the next receive work request into resp.wqe
+ * @qp: the queue pair
  *
  * Under the QP's lock. The wr_id is right even on error.
  *

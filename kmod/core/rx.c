@@ -50,6 +50,8 @@ static u32 xroce_rx_admit(struct xroce_qp *qp, const struct xroce_rx *rx,
 
 /**
  * xroce_rx_qp() - a packet for this QP, to the right address and with its ICRC
+ * @qp: the queue pair
+ * @rx: the packet
  * @gen: of the QP when its addresses were compared
  */
 void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx, u32 gen)
