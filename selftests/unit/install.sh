@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# `make install` of what has been built puts everything where it is found, and
+# `make uninstall` takes all of it away again. Into a directory of its own.
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+
+TOP=../..
+for built in kmod/xroce.ko bpf/xroce.bpf.o rdmatool/rdmatool; do
+	[ -e "$TOP"/$built ] || skip_all "$built is not built"
+done
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+in_place() { make -s -C "$TOP" DESTDIR="$dir" "$1"; }
+
+# there PATTERN - one file, not empty
+there() {
+	local files
+	# shellcheck disable=SC2206 # it is a pattern
+	files=($dir/$1)
+	[ "${#files[@]}" = 1 ] && [ -s "${files[0]}" ]
+}
+
+alias_there() {
+	modinfo -F alias "$dir"/lib/modules/*/updates/xroce.ko |
+		grep -qx rdma-link-xroce
+}
+nothing_left() { [ -z "$(find "$dir" ! -type d -print)" ]; }
+
+try "make install" in_place install
+try "the module" there 'lib/modules/*/updates/xroce.ko'
+try "is loaded by rdma link add" alias_there
+try "the provider" there 'usr/lib/*/libibverbs/libxroce-rdmav*.so'
+try "is named to libibverbs" grep -qx 'driver xroce' \
+	"$dir/etc/libibverbs.d/xroce.driver"
+try "the XDP program" there usr/lib/xroce/xroce.bpf.o
+try "rdmatool" test -x "$dir/usr/sbin/rdmatool"
+try "its completion" there usr/share/bash-completion/completions/rdmatool
+try "its manual" there usr/share/man/man8/rdmatool.8
+try "make uninstall" in_place uninstall
+try "nothing is left" nothing_left
+tap_end
