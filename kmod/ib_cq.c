@@ -54,6 +54,7 @@ static int xroce_ib_create_cq(struct ib_cq *ib,
 		goto err_free;
 	}
 	kcq->ib = ib;
+	kcq->cpu = (int)attr->comp_vector - 1;
 	refcount_set(&kcq->users, 1);
 	init_completion(&kcq->gone);
 	spin_lock_init(&kcq->poll_lock);

@@ -9,6 +9,7 @@
 #include <linux/cpumask.h>
 #include <linux/llist.h>
 #include <linux/skbuff.h>
+#include <linux/smp.h>
 #include <rdma/ib_addr.h>
 
 #include "xroce.h"
@@ -21,6 +22,7 @@
 /**
  * struct xroce_work - one CPU's work
  * @napi: polled on this CPU, or on another one when this one has gone offline
+ * @kick: schedules it from another CPU
  * @qps: lock-free, newest first
  * @cqs: the same
  * @qps_todo: taken off @qps and turned round; the poll's alone
@@ -29,6 +31,7 @@
  */
 struct xroce_work {
 	struct napi_struct napi;
+	call_single_data_t kick;
 	struct llist_head qps;
 	struct llist_head cqs;
 	struct llist_node *qps_todo;
@@ -69,7 +72,7 @@ void xroce_work_qp(struct xroce_kqp *kqp)
 }
 
 /**
- * xroce_work_cq() - call a CQ's handler soon
+ * xroce_work_cq() - call a CQ's handler soon, on the CPU of its vector
  * @kcq: the completion queue
  *
  * Any context. The caller knows that the CQ's memory stays.
@@ -78,15 +81,24 @@ void xroce_work_cq(struct xroce_kcq *kcq)
 {
 	struct xroce_work *work;
 	unsigned long flags;
+	int cpu;
 
 	if (atomic_inc_return(&kcq->events) != 1)
 		return;
 	if (!refcount_inc_not_zero(&kcq->users))
 		return;
 	local_irq_save(flags);
-	work = this_cpu_ptr(xroce_works);
-	if (llist_add(&kcq->work, &work->cqs))
-		napi_schedule_irqoff(&work->napi);
+	cpu = kcq->cpu;
+	if (cpu < 0 || cpu == smp_processor_id() || !cpu_online(cpu)) {
+		work = this_cpu_ptr(xroce_works);
+		if (llist_add(&kcq->work, &work->cqs))
+			napi_schedule_irqoff(&work->napi);
+	} else {
+		work = per_cpu_ptr(xroce_works, cpu);
+		if (llist_add(&kcq->work, &work->cqs))
+			/* Busy: one is on its way there, and will do. */
+			smp_call_function_single_async(cpu, &work->kick);
+	}
 	local_irq_restore(flags);
 }
 
@@ -318,6 +330,15 @@ static int work_poll(struct napi_struct *napi, int budget)
 	return done;
 }
 
+static void work_kick(void *work)
+{
+	napi_schedule(&((struct xroce_work *)work)->napi);
+}
+
+static void work_kicked(void *unused)
+{
+}
+
 int xroce_work_init(void)
 {
 	struct xroce_work *work;
@@ -336,6 +357,7 @@ int xroce_work_init(void)
 		init_llist_head(&work->qps);
 		init_llist_head(&work->cqs);
 		skb_queue_head_init(&work->loop);
+		INIT_CSD(&work->kick, work_kick, work);
 		/* Not for busy polling: it receives for no socket. */
 		set_bit(NAPI_STATE_NO_BUSY_POLL, &work->napi.state);
 		netif_napi_add(xroce_napi_dev, &work->napi, work_poll);
@@ -350,6 +372,8 @@ void xroce_work_exit(void)
 	struct xroce_work *work;
 	int cpu;
 
+	/* Kicks under way, of polls that had looked by themselves, come first. */
+	on_each_cpu(work_kicked, NULL, 1);
 	for_each_possible_cpu(cpu) {
 		work = per_cpu_ptr(xroce_works, cpu);
 		napi_disable(&work->napi);

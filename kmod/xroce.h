@@ -121,6 +121,7 @@ struct xroce_umem_ring {
  * struct xroce_kcq - a completion queue; ib_core frees the ib_cq at once on
  *	destroy, so the living part stands apart and goes by RCU
  * @users: 1 for the owner and 1 while queued for its handler
+ * @cpu: where its handler is called, -1 for where the completion arises
  * @poll_lock: kernel consumers: one poll at a time
  * @events: handler calls owed: whoever raises it from 0 queues the CQ, and one
  *	handler is called at a time until it is 0 again
@@ -130,6 +131,7 @@ struct xroce_kcq {
 	struct xroce_cq cq;
 	struct ib_cq *ib;
 	struct xroce_umem_ring *ring;
+	int cpu;
 	spinlock_t poll_lock;		/* kernel consumers: one poll */
 	refcount_t users;
 	atomic_t events;

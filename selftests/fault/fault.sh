@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# Packets are lost, reordered, doubled and damaged; every byte still arrives,
-# and once. netem's own counters must show that it did what it was told.
+# Packets are lost, reordered, doubled, damaged and marked; every byte still
+# arrives, and once. netem's own counters must show that it did what it was told.
 #
 #   +---------+     +----------------------+     +---------+
 #   | h1 eth0 |-----| p1 --- br0 --- p2  m |-----| eth0 h2 |
@@ -33,7 +33,8 @@ rx_packets() {
 
 # What the devices count of each fault; nothing of what recovers unnoticed
 declare -A traces=([lost]=retransmitted_pkts [doubled]=duplicate_request
-		   [damaged]=rx_icrc_encapsulated)
+		   [damaged]=rx_icrc_encapsulated [marked]=rp_cnp_handled
+		   [gap]=packet_seq_err)
 
 # traces_of WHAT - counted at both ends; rdma_rxe has no such counters
 traces_of() {
@@ -51,7 +52,8 @@ netem_did() {
 	local p from
 	for p in p1 p2; do
 		case $1 in
-		lost)	[ "$(netem_count $p drops)" -gt 0 ] ;;
+		# what it marks it counts so too
+		lost | marked) [ "$(netem_count $p drops)" -gt 0 ] ;;
 		# what it sends ahead of others it counts as requeued
 		reordered) [ "$(netem_count $p requeues)" -gt 0 ] ;;
 		# more left by it than came in by the other port
@@ -106,4 +108,14 @@ fault "5 % lost" lost loss 5% -- -6 -m 4096 -r 4 mix
 fault "reordered" reordered delay 2ms reorder 75% 50% -- -m 1024 -r 8 mix many
 fault "doubled" doubled duplicate 10% -- -m 1024 -r 8 mix many
 fault "damaged" damaged corrupt 2% -- -m 1024 -r 4 mix
+if [ "$DEVTYPE" = xroce ]; then
+	# what is not marked as able to be marked would be lost
+	naks=$(traces_of gap)
+	fault "5 % marked" marked loss 5% ecn -- -m 1024 -r 8 mix many
+	if [ "$(traces_of gap)" = "$naks" ]; then
+		ok "$label, 5 % marked: nothing lost"
+	else
+		not_ok "$label, 5 % marked: nothing lost"
+	fi
+fi
 tap_end

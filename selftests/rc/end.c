@@ -183,7 +183,8 @@ static int make_qp(const struct cmd *c, struct rep *r)
 		if (!q->chan)
 			return errno;
 		q->cq = ibv_create_cq(ctx, o->depth > 1000 ? 2 * depth : 4096,
-				      NULL, q->chan, 0);
+				      NULL, q->chan,
+				      (q - qps) % ctx->num_comp_vectors);
 		if (!q->cq)
 			return errno;
 		q->own_cq = true;
