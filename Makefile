@@ -82,6 +82,9 @@ guest:
 shell:
 	@scripts/guest --shell
 
+demo:
+	@scripts/demo
+
 debug-kernel:
 	scripts/debug-kernel
 
@@ -97,4 +100,4 @@ test-all:
 export CMD KERNEL HOSTS SMP MEM ICOUNT TIMEOUT NOBUILD ALLOW_SPLAT CMDLINE RESULTS
 
 .PHONY: all kmod userlib bpf rdmatool install uninstall clean distclean
-.PHONY: guest shell debug-kernel check test test-all
+.PHONY: guest shell demo debug-kernel check test test-all
