@@ -84,6 +84,9 @@ try "$label: ib_send_bw -R" cm_pair 18515 ib_send_bw -F -R -n 100 \
 	-- ib_send_bw -F -R -n 100 -s 20000 "$V4.2"
 try "$label: rstream" cm_pair 7471 rstream -b "$V4.2" -T a -S 4096 -I 10 -C 10 -T v \
 	-- rstream -s "$V4.2" -S 4096 -I 10 -C 10 -T v
+# rdma_rxe asks the routing table for a group too
+n1 ip route replace 239.0.0.0/8 dev "$ETH1"
+n2 ip route replace 239.0.0.0/8 dev "$ETH2"
 try "$label: mckey, IPv4 group" cm_group 239.1.2.3 "$V4.1" "$V4.2"
 for prog in ud uc srq; do
 	try "$label: ibv_${prog}_pingpong" verbs_pair "$V4.1" "$V4.2" \
