@@ -8,6 +8,11 @@
 
 /* Frames after which a run leaves the rest to a deferred one. */
 #define XROCE_RUN_BUDGET	256
+/*
+ * And where no window holds the sender back: the receiver may share its CPU, and
+ * what it has not polled by then is lost.
+ */
+#define XROCE_RUN_BUDGET_LOSSY	XROCE_BATCH
 /* Until the next try when memory is short, ns. */
 #define XROCE_NOMEM_WAIT	1000000
 
@@ -61,7 +66,8 @@ static void xroce_taken(struct xroce_qp *qp, u32 gen)
  */
 void xroce_qp_run(struct xroce_qp *qp)
 {
-	u32 budget = XROCE_RUN_BUDGET;
+	u32 budget = xroce_qp_reliable(qp) ? XROCE_RUN_BUDGET :
+					     XROCE_RUN_BUDGET_LOSSY;
 	u32 i, n, taken, gen;
 
 	spin_lock(&qp->lock);

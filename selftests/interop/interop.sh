@@ -14,6 +14,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 DEVTYPE1=xroce DEVTYPE2=rxe
 . ../lib/topo.sh
+. ../lib/ud.sh
 
 modprobe rdma_rxe 2>/dev/null || skip_all "no rdma_rxe here"
 topo_direct "${XROCE_MTU:-4500}"
@@ -25,12 +26,14 @@ if ! why=$(rdma_up 2>&1); then
 	tap_end
 fi
 ok "$label: devices, XDP mode as asked for"
-# data and mix go both ways by themselves; shape only from the client
+# data, mix, uc and ud go both ways by themselves; shape only from the client
 for family in 4 6; do
 	args=()
 	[ "$family" = 4 ] || args=(-6)
 	rc "$label" forward "${args[@]}" data mix
+	ud "$label" "${args[@]}" uc ud shape
 done
 rc "$label" forward shape
 rc "rxe with xroce $XROCE_XDP" backward shape mix
+ud "rxe with xroce $XROCE_XDP" -r shape
 tap_end

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# UC over a network that loses, reorders and doubles: a message comes whole or
+# not at all, at most once, in order; the one after a gap is good.
+#
+#   +---------+     +----------------------+     +---------+
+#   | h1 eth0 |-----| p1 --- br0 --- p2  m |-----| eth0 h2 |
+#   +---------+     +----------------------+     +---------+
+#                         netem on p2
+#
+# XROCE_XDP=off|generic|native
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/topo.sh
+. ../lib/ud.sh
+
+topo_need tc
+label="$DEVTYPE $XROCE_XDP"
+topo_middle 4500
+ud_devices "$label"
+
+# stream NAME MIN MAX NETEM... - that many of the messages are to come
+stream() {
+	local name="$label, $1" min=$2 max=$3 came of bad=0 n=0
+	shift 3
+	nm tc qdisc del dev p2 root 2>/dev/null
+	[ $# = 0 ] || netem p2 "$@" || not_ok "$name: netem $*"
+	ud "$name" stream
+	while read -r _ came _ of; do
+		n=$((n + 1))
+		[ "$came" -ge $((of * min / 100)) ] &&
+			[ "$came" -le $((of * max / 100)) ] || bad=$((bad + 1))
+	done < <(grep '^came ' "$TOPO_TMP/ud")
+	if [ "$n" = 2 ] && [ "$bad" = 0 ]; then
+		ok "$name: $min to $max % of the messages came"
+	else
+		not_ok "$name: $min to $max % of the messages came" \
+			"$(grep '^came ' "$TOPO_TMP/ud" | tr '\n' ' ')"
+	fi
+}
+
+stream "no fault" 100 100
+stream "1 % lost" 50 99 loss 1%
+stream "10 % lost" 10 80 loss 10%
+stream "reordered" 0 99 delay 1ms reorder 90% 50%
+stream "doubled" 20 100 duplicate 10%
+stream "damaged" 10 99 corrupt 3%
+tap_end

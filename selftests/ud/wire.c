@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Tests whose other half is on the wire: address vectors, each with a message
+ * that a capture knows by its immediate; and UC over a network that loses.
+ *
+ * For each message of the former a line is printed that says what the packet must
+ * be like: "expect IMM SL DSCP FLOW-LABEL SOURCE-PORT", a port of 0 for any.
+ */
+#include <unistd.h>
+
+#include "ud.h"
+
+static const struct {
+	uint8_t sl;
+	uint8_t tclass;
+	uint32_t flow;
+} vectors[] = {
+	{ 0, 0x00, 0 },
+	{ 1, 0x28, 1 },
+	{ 2, 0xb8, 0x3fff },
+	{ 3, 0xfc, 0x4000 },
+	{ 4, 0x04, 0x12345 },
+	{ 5, 0x80, 0xfffff },
+	{ 6, 0x48, 0x8001 },
+	{ 7, 0xe0, 0xabcde },
+};
+
+/* Annex A17, as ib_core has it: the upper bits of the label fold into the lower */
+static uint32_t source_port(uint32_t flow)
+{
+	return flow ? ((flow & 0x3fff) ^ (flow >> 14)) | 0xc000 : 0;
+}
+
+static bool vector(enum ibv_qp_type type, unsigned int i, uint32_t imm)
+{
+	struct msg m = { .op = IBV_WR_SEND_WITH_IMM, .off = SRC_OFF, .len = 64,
+			 .imm = imm, .flags = IBV_SEND_SIGNALED, .qkey = QKEY };
+	struct ibv_qp_attr attr;
+	struct ibv_wc wc;
+	struct ep p[2];
+	int state;
+
+	TRY(ep_make(&p[A], A, type, NULL) && ep_make(&p[B], B, type, NULL));
+	attr = ep_attr(&p[A], &p[B], IBV_MTU_1024);
+	attr.ah_attr.sl = vectors[i].sl;
+	attr.ah_attr.grh.traffic_class = vectors[i].tclass;
+	attr.ah_attr.grh.flow_label = vectors[i].flow;
+	for (state = IBV_QPS_RESET; state < IBV_QPS_RTS; state++)
+		NEED(!ep_step(&p[A], &attr, state, state + 1), "modify");
+	TRY(ep_bring(&p[B], &p[A], IBV_MTU_1024, IBV_QPS_RTS));
+	if (type == IBV_QPT_UD) {
+		m.ah = ibv_create_ah(hosts[A].pd, &attr.ah_attr);
+		NEED(m.ah, "create AH: %s", strerror(errno));
+		m.qpn = p[B].qp->qp_num;
+	}
+	printf("expect %08x %u %u %#07x %u\n", imm, vectors[i].sl,
+	       vectors[i].tclass >> 2, vectors[i].flow,
+	       source_port(vectors[i].flow));
+	fill(A, SRC_OFF, 64, imm);
+	NEED(!post_recv(&p[B], imm, DST_OFF, 128), "post_recv");
+	NEED(!post(&p[A], &m), "post_send");
+	TRY(reap(p[A].scq, &wc, 1) && reap(p[B].rcq, &wc, 1));
+	TRY(same(B, DST_OFF + (m.ah ? GRH : 0), 64, imm));
+	if (m.ah)
+		ibv_destroy_ah(m.ah);
+	return pair_free(p);
+}
+
+void test_av(void)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC,
+						  IBV_QPT_UD };
+	unsigned int t, i;
+
+	for (t = 0; t < 3; t++)
+		for (i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
+			report(vector(types[t], i, 0xa5000000 | t << 8 | i),
+			       "%s, IPv%d, address vector %u",
+			       type_name(types[t]), opt_family, i);
+}
+
+#define MESSAGES	640u
+#define WINDOW		16u
+#define SLOT		(32u << 10)
+
+struct stream {
+	struct ep p[2];
+	uint32_t next;		/* no message before it may come any more */
+	uint32_t came;
+	bool write;
+};
+
+static uint32_t length(uint32_t n)
+{
+	return 1 + n * 7919 % 20000;
+}
+
+static uint32_t place(uint32_t n)
+{
+	return MEM / 2 + n % WINDOW * SLOT;
+}
+
+/* What came of a window: whole messages, in order, none twice */
+static bool stream_reap(struct stream *st, uint32_t end)
+{
+	struct ibv_wc wc;
+	uint32_t n;
+
+	while (ibv_poll_cq(st->p[B].rcq, 1, &wc) > 0) {
+		NEED(wc.status == IBV_WC_SUCCESS, "receive: %s",
+		     ibv_wc_status_str(wc.status));
+		n = be32toh(wc.imm_data);
+		NEED(n >= st->next && n < end, "message %u after %u of %u", n,
+		     st->next, end);
+		NEED(wc.byte_len == length(n), "%u bytes of %u", wc.byte_len,
+		     length(n));
+		TRY(same(B, st->write ? place(n) :
+			 MEM / 2 + (uint32_t)wc.wr_id * SLOT, length(n), n));
+		NEED(!post_recv(&st->p[B], wc.wr_id, MEM / 2 +
+				(uint32_t)wc.wr_id * SLOT, SLOT), "post_recv");
+		st->next = n + 1;
+		st->came++;
+	}
+	return true;
+}
+
+static bool stream(struct stream *st)
+{
+	struct msg m = { .op = st->write ? IBV_WR_RDMA_WRITE_WITH_IMM :
+			 IBV_WR_SEND_WITH_IMM, .flags = IBV_SEND_SIGNALED };
+	struct ibv_wc wc[WINDOW];
+	uint32_t n, i;
+
+	TRY(pair_make(st->p, IBV_QPT_UC, IBV_MTU_1024));
+	for (i = 0; i < WINDOW; i++)
+		NEED(!post_recv(&st->p[B], i, MEM / 2 + i * SLOT, SLOT),
+		     "post_recv");
+	for (n = 0; n < MESSAGES; n += WINDOW) {
+		for (i = n; i < n + WINDOW; i++) {
+			m.off = i % WINDOW * SLOT;
+			m.roff = place(i);
+			m.imm = i;
+			m.len = length(i);
+			fill(A, m.off, m.len, i);
+			NEED(!post(&st->p[A], &m), "post_send");
+			usleep(500);
+		}
+		TRY(reap(st->p[A].scq, wc, WINDOW));
+		usleep(10000);		/* nothing is under way any more */
+		TRY(stream_reap(st, n + WINDOW));
+	}
+	return true;
+}
+
+void test_stream(void)
+{
+	struct stream st[2] = { {}, { .write = true } };
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		bool good = stream(&st[i]);
+
+		report(good, "UC %s, whole or not at all",
+		       i ? "WRITE_IMM" : "SEND_IMM");
+		printf("came %u of %u\n", st[i].came, MESSAGES);
+		report(good && pair_free(st[i].p), "its QPs go");
+	}
+}
