@@ -31,9 +31,10 @@ for family in 4 6; do
 	args=()
 	[ "$family" = 4 ] || args=(-6)
 	rc "$label" forward "${args[@]}" data mix
-	ud "$label" "${args[@]}" uc ud shape
+	ud "$label" "${args[@]}" uc ud
 done
 rc "$label" forward shape
+ud "$label" shape
 rc "rxe with xroce $XROCE_XDP" backward shape mix
 ud "rxe with xroce $XROCE_XDP" -r shape
 tap_end

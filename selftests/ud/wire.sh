@@ -103,11 +103,11 @@ vectors() {
 	capture ud "$name" "$@" av
 	while read -r line; do
 		imm=${line##*|}
-		[ -z "$imm" ] || got[$((imm))]=$line
+		[ -z "$imm" ] || got[${imm//:/}]=$line
 	done < <(fields)
 	while read -r _ imm sl dscp flow port; do
 		n=$((n + 1))
-		seen=${got[$((16#$imm))]:-}
+		seen=${got[$imm]:-}
 		vector_ok "$seen" "$vlan" "$sl" "$dscp" "$flow" "$port" &&
 			continue
 		echo "# $imm: sl $sl, dscp $dscp, flow $flow, port $port: $seen"

@@ -163,34 +163,22 @@ static bool refused(const char *what, const void *made)
 /* What a device says it has none of, it does not make */
 static bool unsupported(struct pair *p)
 {
-	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
 	struct ibv_qp_init_attr qp = {
 		.send_cq = p->cq[0],
 		.recv_cq = p->cq[0],
 		.cap = { 1, 1, 1, 1, 0 },
 	};
-	struct ibv_ah_attr ah = { .port_num = 1, .is_global = 1 };
 	struct ibv_parent_domain_init_attr domain = { .pd = pd };
 	struct ibv_td_init_attr td = {};
 	struct ibv_device_attr attr;
 
 	NEED(!ibv_query_device(ctx, &attr), "ibv_query_device");
-	if (!attr.max_srq)
-		TRY(refused("SRQ", ibv_create_srq(pd, &srq)));
 	if (!attr.max_mw)
 		TRY(refused("MW", ibv_alloc_mw(pd, IBV_MW_TYPE_2)));
-	if (!attr.max_ah)
-		TRY(refused("AH", ibv_create_ah(pd, &ah)));
 	qp.qp_type = IBV_QPT_RAW_PACKET;
 	TRY(refused("raw QP", ibv_create_qp(pd, &qp)));
-	if (!attr.max_ah) {
-		qp.qp_type = IBV_QPT_UD;
-		TRY(refused("UD QP", ibv_create_qp(pd, &qp)));
-		qp.qp_type = IBV_QPT_UC;
-		TRY(refused("UC QP", ibv_create_qp(pd, &qp)));
-		TRY(refused("parent domain", ibv_alloc_parent_domain(ctx, &domain)));
-		TRY(refused("thread domain", ibv_alloc_td(ctx, &td)));
-	}
+	TRY(refused("parent domain", ibv_alloc_parent_domain(ctx, &domain)));
+	TRY(refused("thread domain", ibv_alloc_td(ctx, &td)));
 	return true;
 }
 
