@@ -117,14 +117,22 @@ static struct sk_buff *frame_give_up(struct xroce_kqp *kqp,
 	return skb;
 }
 
-/* Whatever the stack says, the frame is gone: a lost packet if not sent. */
-static bool frame_send(struct sk_buff *skb, u8 l2_len)
+/*
+ * Whatever the stack says, the frame is gone. Return: 1 when it was sent, 0 when
+ * it was lost, as on a netdev that is down, -ENOBUFS when there was no room.
+ */
+static int frame_send(struct sk_buff *skb, u8 l2_len)
 {
 	struct ethhdr *eth = skb_push(skb, l2_len);
+	const struct net_device *ndev = skb->dev;
+	int ret;
 
 	skb_reset_mac_header(skb);
 	skb->protocol = eth->h_proto;
-	return dev_queue_xmit(skb) == NET_XMIT_SUCCESS;
+	ret = dev_queue_xmit(skb);
+	if (ret == NET_XMIT_DROP && netif_carrier_ok(ndev))
+		return -ENOBUFS;
+	return ret == NET_XMIT_SUCCESS;
 }
 
 /* Back to this host: what came in a tag is told as a netdev would. */
@@ -149,7 +157,7 @@ static void frame_copy(struct xroce_kqp *kqp, struct sk_buff *skb, u8 l2_len)
 	xroce_env_count(&kqp->link->dev, XROCE_CNT_TX_DROPPED, 1);
 }
 
-/* Return: 1 when it was sent, 0 when it was lost, negative when not taken. */
+/* Return: as frame_send(), or -EAGAIN: not taken, and still the caller's. */
 static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
 {
 	u8 route = f->route, l2_len = f->l2_len;
@@ -158,10 +166,12 @@ static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
 	skb = frame_give_up(kqp, f);
 	if (route == XROCE_ROUTE_HOST)
 		return frame_loop(kqp, skb, l2_len) ? 1 : -EAGAIN;
-	if (route == XROCE_ROUTE_BOTH &&
-	    xroce_mcast_here(kqp->link, skb->data))
+	if (route != XROCE_ROUTE_BOTH)
+		return frame_send(skb, l2_len);
+	/* Here it must not arrive again, so there it is sent but once. */
+	if (xroce_mcast_here(kqp->link, skb->data))
 		frame_copy(kqp, skb, l2_len);
-	return frame_send(skb, l2_len);
+	return frame_send(skb, l2_len) == 1;
 }
 
 /**
@@ -170,9 +180,10 @@ static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
  * @f: the frames
  * @n: how many
  *
- * A netdev that is down or drops takes a frame all the same: it is lost, and
- * the transport sees to it as it does to what the network loses. Back to this
- * host frames are only taken while there is room.
+ * A netdev that is down takes a frame all the same: it is lost, and the transport
+ * sees to it as it does to what the network loses. One that has no room drops it
+ * and says so: it is built again later. To this host frames are only taken while
+ * there is room.
  *
  * Return: how many were taken.
  */
@@ -185,6 +196,8 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 	for (i = 0; i < n; i++) {
 		len = f[i]->len;
 		ret = frame_out(kqp, f[i]);
+		if (ret == -ENOBUFS)
+			f[i] = NULL;
 		if (ret < 0)
 			break;
 		if (!ret)

@@ -156,6 +156,14 @@ struct xroce_seg {
 	u32 len;
 };
 
+/* What is remembered of a frame while the device may or may not take it. */
+struct xroce_staged {
+	u32 psn;
+	u8 kind;
+	u8 slot;
+	u8 syndrome;
+};
+
 enum xroce_frame_kind {
 	XROCE_FRAME_REQ,
 	XROCE_FRAME_RD_RESP,	/* READ response or atomic ACK */
@@ -330,6 +338,7 @@ struct xroce_resp {
  *	every reset
  * @sending: someone is in xroce_qp_run() and sends for all
  * @nomem: a frame was not to be had; the run is tried again
+ * @full: runs in a row that found no room in the device
  * @established: XROCE_EVENT_COMM_EST has been raised
  * @sqd_notify: raise XROCE_EVENT_SQ_DRAINED when all that was begun is complete
  * @av: the path; of a UD QP that of the message under way
@@ -355,10 +364,12 @@ struct xroce_qp {
 	u32 gen;
 	u32 qkey;
 	u16 pkey;
+	u8 full;
 	struct xroce_av av;
 	struct xroce_req req;
 	struct xroce_resp resp;
 	struct xroce_frame *stage[XROCE_BATCH];
+	struct xroce_staged staged[XROCE_BATCH];
 };
 
 /**
@@ -490,7 +501,7 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
 struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
 void xroce_resp_stop(struct xroce_qp *qp);
 void xroce_resp_marked(struct xroce_qp *qp);
-void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_frame *f);
+void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f);
 
 /* dgram.c: datagrams to a UD QP. Under the QP's lock. */
 void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx);
@@ -540,7 +551,8 @@ void xroce_cc_cnp(struct xroce_qp *qp);
  *	call pending is kept, a later one is moved forward.
  * xroce_env_frame(): a frame of @len bytes, or NULL: tried again a little later.
  * xroce_env_xmit(): send in order; only the QP's sender calls it, without its
- *	lock. The first n returned are taken, the rest stay the caller's.
+ *	lock. The first n returned are taken, the rest stay the caller's; but where
+ *	the first of those has become NULL, the device had no room and it is gone.
  * xroce_env_defer(): call xroce_qp_run() soon, never from within this call.
  * xroce_env_cq_event(): run the CQ's handler soon, never from within this call.
  * xroce_env_qp(), xroce_env_mr(), xroce_env_ah(): look-up; what they return

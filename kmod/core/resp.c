@@ -740,7 +740,7 @@ void xroce_resp_marked(struct xroce_qp *qp)
  * @qp: the queue pair
  * @f: the frame that the device did not take
  */
-void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_frame *f)
+void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 {
 	struct xroce_resp *resp = &qp->resp;
 	struct xroce_rd *rd;

@@ -15,6 +15,11 @@
 #define XROCE_RUN_BUDGET_LOSSY	XROCE_BATCH
 /* Until the next try when memory is short, ns. */
 #define XROCE_NOMEM_WAIT	1000000
+/*
+ * Until the next try when a device without a way to say no has dropped one, ns;
+ * doubled each time, up to 2^7 of these.
+ */
+#define XROCE_FULL_WAIT		100000
 
 static u32 xroce_stage(struct xroce_qp *qp)
 {
@@ -27,6 +32,10 @@ static u32 xroce_stage(struct xroce_qp *qp)
 			f = xroce_req_next(qp);
 		if (!f)
 			break;
+		qp->staged[n] = (struct xroce_staged){
+			.psn = f->psn, .kind = f->kind, .slot = f->slot,
+			.syndrome = f->syndrome,
+		};
 		qp->stage[n++] = f;
 	}
 	return n;
@@ -36,15 +45,18 @@ static u32 xroce_stage(struct xroce_qp *qp)
  * The device had no room: as if it had not been built. But nobody misses what
  * belongs to a connection that has been reset meanwhile.
  */
-static void xroce_untaken(struct xroce_qp *qp, struct xroce_frame *f, u32 gen)
+static void xroce_untaken(struct xroce_qp *qp, u32 i, u32 gen)
 {
+	const struct xroce_staged *f = &qp->staged[i];
+
 	if (qp->gen == gen) {
 		if (f->kind == XROCE_FRAME_REQ)
 			xroce_req_rewind(qp, f->psn);
 		else
 			xroce_resp_untaken(qp, f);
 	}
-	xroce_env_frame_free(f);
+	if (qp->stage[i])
+		xroce_env_frame_free(qp->stage[i]);
 }
 
 /*
@@ -55,6 +67,13 @@ static void xroce_taken(struct xroce_qp *qp, u32 gen)
 {
 	if (qp->gen == gen && xroce_qp_sends(qp))
 		xroce_req_advance(qp, qp->hot.next);
+}
+
+static void xroce_wait_full(struct xroce_qp *qp)
+{
+	xroce_env_timer(qp, xroce_env_now() + (XROCE_FULL_WAIT << qp->full));
+	if (qp->full < 7)
+		qp->full++;
 }
 
 /**
@@ -92,8 +111,10 @@ void xroce_qp_run(struct xroce_qp *qp)
 			xroce_frame_seal(qp->stage[i]);
 		taken = xroce_env_xmit(qp, qp->stage, n);
 		spin_lock(&qp->lock);
+		if (taken)
+			qp->full = 0;
 		for (i = n; i-- > taken; )
-			xroce_untaken(qp, qp->stage[i], gen);
+			xroce_untaken(qp, i, gen);
 		if (!xroce_qp_reliable(qp))
 			xroce_taken(qp, gen);
 		if (qp->resp.fatal && !qp->resp.nak && !qp->dead)
@@ -102,7 +123,10 @@ void xroce_qp_run(struct xroce_qp *qp)
 		if (taken < n || !budget) {
 			xroce_env_count(qp->dev, XROCE_CNT_TX_UNTAKEN,
 					n - taken);
-			xroce_env_defer(qp);
+			if (taken < n && !qp->stage[taken])
+				xroce_wait_full(qp);
+			else
+				xroce_env_defer(qp);
 			break;
 		}
 	}
