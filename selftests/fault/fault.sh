@@ -108,6 +108,29 @@ fault "5 % lost" lost loss 5% -- -6 -m 4096 -r 4 mix
 fault "reordered" reordered delay 2ms reorder 75% 50% -- -m 1024 -r 8 mix many
 fault "doubled" doubled duplicate 10% -- -m 1024 -r 8 mix many
 fault "damaged" damaged corrupt 2% -- -m 1024 -r 4 mix
+# local_fault NAME QDISC... - the hosts' own netdevs drop; XDP sends by no qdisc
+local_fault() {
+	local name="$label, $1" dev drops
+	shift
+	for dev in "$NS1 $ETH1" "$NS2 $ETH2"; do
+		# shellcheck disable=SC2086
+		set -- $dev "$@"
+		in_ns "$1" tc qdisc replace dev "$2" root "${@:3}"
+		shift 2
+	done
+	rc "$name" forward -t 14 -m 1024 -r 8 mix many
+	drops=$(n1 tc -s -j qdisc show dev "$ETH1" | jq '.[0].drops')
+	if [ "$drops" -gt 0 ]; then
+		ok "$name: it did"
+	else
+		not_ok "$name: it did" "$(n1 tc -s qdisc show dev "$ETH1" | tr '\n' ' ')"
+	fi
+	n1 tc qdisc del dev "$ETH1" root
+	n2 tc qdisc del dev "$ETH2" root
+}
+
+local_fault "the host's own qdisc loses 2 %" netem limit 1000 loss 2%
+local_fault "the host's own qdisc is full" netem limit 8 delay 1ms
 if [ "$DEVTYPE" = xroce ]; then
 	# what is not marked as able to be marked would be lost
 	naks=$(traces_of gap)

@@ -292,3 +292,66 @@ bool test_threads(void)
 	pair_free(&p);
 	return ok;
 }
+
+#define NUMBERS 600
+
+static int by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Each is given back before the next is made: the worst case for re-use. */
+static bool take_numbers(struct pair *p, uint32_t key[], uint32_t qpn[])
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = p->cq[0], .recv_cq = p->cq[0],
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_mr *one;
+	struct ibv_qp *qp;
+	int i;
+
+	for (i = 0; i < NUMBERS; i++) {
+		one = ibv_reg_mr(pd, buf, 64, IBV_ACCESS_LOCAL_WRITE);
+		NEED(one, "MR %d: %s", i, strerror(errno));
+		key[i] = one->rkey >> 8;
+		NEED(!ibv_dereg_mr(one), "MR %d does not go", i);
+		qp = ibv_create_qp(pd, &init);
+		NEED(qp, "QP %d: %s", i, strerror(errno));
+		qpn[i] = qp->qp_num;
+		NEED(!ibv_destroy_qp(qp), "QP %d does not go", i);
+	}
+	return true;
+}
+
+/*
+ * Nobody guesses them from those before: of 600 random numbers of 24 bits not
+ * 40 follow one another within 2^14, and none comes again.
+ */
+static bool are_random(const char *what, uint32_t *n)
+{
+	int i, near = 0;
+
+	for (i = 1; i < NUMBERS; i++)
+		near += n[i] - n[i - 1] + 0x4000 < 0x8000;
+	NEED(near < 40, "%d %ss are close to the one before", near, what);
+	qsort(n, NUMBERS, sizeof(*n), by_value);
+	for (i = 1; i < NUMBERS; i++)
+		NEED(n[i] != n[i - 1], "%s %#x is given out twice", what, n[i]);
+	return true;
+}
+
+bool test_numbers(void)
+{
+	static uint32_t key[NUMBERS], qpn[NUMBERS];
+	struct pair p;
+	bool ok = pair_make(&p, 64) && take_numbers(&p, key, qpn) &&
+		  are_random("key", key) && are_random("QPN", qpn);
+
+	pair_free(&p);
+	return ok;
+}

@@ -341,6 +341,7 @@ int main(int argc, char **argv)
 	run("flush in ERR", test_flush);
 	run("fork", test_fork);
 	run("threads", test_threads);
+	run("numbers", test_numbers);
 	run("completion events", test_events);
 	run("solicited events", test_solicited);
 	run("overflow of a CQ", test_overflow);

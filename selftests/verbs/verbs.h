@@ -92,6 +92,7 @@ bool test_destroy(void);
 bool test_flush(void);
 bool test_fork(void);
 bool test_threads(void);
+bool test_numbers(void);
 /* event.c */
 bool test_events(void);
 bool test_solicited(void);
