@@ -77,7 +77,8 @@ void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx, u32 gen)
 		qp->established = true;
 		xroce_env_qp_event(qp, XROCE_EVENT_COMM_EST);
 	}
-	if (rx->ce && xroce_qp_reliable(qp))
+	/* Not for a notification, or two idle ends notify each other for ever. */
+	if (rx->ce && xroce_qp_reliable(qp) && !(pkt->info & XROCE_OP_CNP))
 		xroce_resp_marked(qp);
 	if (pkt->info & XROCE_OP_REQUEST) {
 		xroce_resp_rx(qp, rx);
