@@ -336,6 +336,7 @@ struct xroce_resp {
  * @lock: BH; guards everything here but what is fixed at creation
  * @gen: changes with @av, whose comparison with a packet takes no lock, and with
  *	every reset
+ * @resets: how often it was reset: what the device has belongs to one life
  * @sending: someone is in xroce_qp_run() and sends for all
  * @nomem: a frame was not to be had; the run is tried again
  * @full: runs in a row that found no room in the device
@@ -362,6 +363,7 @@ struct xroce_qp {
 	bool dead;
 	u32 access;
 	u32 gen;
+	u32 resets;
 	u32 qkey;
 	u16 pkey;
 	u8 full;

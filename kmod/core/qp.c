@@ -246,6 +246,8 @@ int xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
 			xroce_qp_error(qp);
 		} else {
 			qp->hot.state = attr->state;
+			if (attr->state != XROCE_QPS_SQD)
+				qp->sqd_notify = false;
 			if (attr->state == XROCE_QPS_RESET)
 				xroce_qp_reset(qp);
 		}

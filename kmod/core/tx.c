@@ -45,11 +45,11 @@ static u32 xroce_stage(struct xroce_qp *qp)
  * The device had no room: as if it had not been built. But nobody misses what
  * belongs to a connection that has been reset meanwhile.
  */
-static void xroce_untaken(struct xroce_qp *qp, u32 i, u32 gen)
+static void xroce_untaken(struct xroce_qp *qp, u32 i, u32 life)
 {
 	const struct xroce_staged *f = &qp->staged[i];
 
-	if (qp->gen == gen) {
+	if (qp->resets == life) {
 		if (f->kind == XROCE_FRAME_REQ)
 			xroce_req_rewind(qp, f->psn);
 		else
@@ -63,9 +63,9 @@ static void xroce_untaken(struct xroce_qp *qp, u32 i, u32 gen)
  * Nobody will acknowledge these: now that the device has taken them they are
  * done. Back to what it has not taken hot.next has been set.
  */
-static void xroce_taken(struct xroce_qp *qp, u32 gen)
+static void xroce_taken(struct xroce_qp *qp, u32 life)
 {
-	if (qp->gen == gen && xroce_qp_sends(qp))
+	if (qp->resets == life && xroce_qp_sends(qp))
 		xroce_req_advance(qp, qp->hot.next);
 }
 
@@ -87,7 +87,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 {
 	u32 budget = xroce_qp_reliable(qp) ? XROCE_RUN_BUDGET :
 					     XROCE_RUN_BUDGET_LOSSY;
-	u32 i, n, taken, gen;
+	u32 i, n, taken, life;
 
 	spin_lock(&qp->lock);
 	if (qp->sending) {
@@ -105,7 +105,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 		n = qp->dead ? 0 : xroce_stage(qp);
 		if (!n)
 			break;
-		gen = qp->gen;
+		life = qp->resets;
 		spin_unlock(&qp->lock);
 		for (i = 0; i < n; i++)
 			xroce_frame_seal(qp->stage[i]);
@@ -114,9 +114,9 @@ void xroce_qp_run(struct xroce_qp *qp)
 		if (taken)
 			qp->full = 0;
 		for (i = n; i-- > taken; )
-			xroce_untaken(qp, i, gen);
+			xroce_untaken(qp, i, life);
 		if (!xroce_qp_reliable(qp))
-			xroce_taken(qp, gen);
+			xroce_taken(qp, life);
 		if (qp->resp.fatal && !qp->resp.nak && !qp->dead)
 			xroce_qp_error(qp);	/* the NAK has left */
 		budget -= min(budget, n);
