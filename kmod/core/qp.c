@@ -47,12 +47,12 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	resp->fatal = false;
 	resp->wqe_held = false;
 	resp->cnp_next = 0;
-	qp->sqd_notify = false;
 	qp->established = false;
 	qp->hot.msn = 0;
 	qp->hot.msg = 0;
 	qp->hot.resp_flags = 0;
 	/* What is on its way in or out belongs to the past. */
+	qp->resets++;
 	smp_store_release(&qp->gen, qp->gen + 1);
 	xroce_ring_reset(req->ring);
 	WRITE_ONCE(req->ring->wake, 1);
