@@ -220,6 +220,9 @@ static void xroce_req_done(struct xroce_qp *qp)
 
 	while (req->head != req->tail) {
 		e = xroce_req_swq(req, req->head);
+		/* In SQD nothing is begun, not even to fail. */
+		if (!e->started && qp->hot.state == XROCE_QPS_SQD)
+			return;
 		if (e->status) {
 			xroce_req_fail(qp, e->status);
 			return;
