@@ -120,6 +120,10 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when)
 	struct sim_ep *ep = ep_of(qp);
 
 	sim_check(qp->lock.held, "timer set without the QP's lock");
+	/* Who waits for no answer waits for memory alone. */
+	sim_check(ep->transport == XROCE_RC || ep->no_frame || W->checks_off,
+		  "QP %u: a timer without a reason", ep->idx);
+	ep->no_frame = false;
 	if (ep->timer_at && ep->timer_at <= when)
 		return;
 	ep->timer_at = when;
@@ -137,6 +141,8 @@ void xroce_env_defer(struct xroce_qp *qp)
 	sim_at(sim_now() + sim_below(2000), SIM_EV_DEFER, NULL, ep, 0);
 }
 
+#define HEADROOM	18	/* for a link-layer header */
+
 struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 {
 	struct sim_frame *sf;
@@ -146,16 +152,17 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 		  "a frame of %u bytes asked for", len);
 	if (sim_chance(W->cfg.nomem)) {
 		sim_trace("%u: no frame", ep_of(qp)->idx);
+		ep_of(qp)->no_frame = true;
 		return NULL;
 	}
 	if (len > 128 && sim_chance(5000))
 		n = sim_range(128, len);
 	sf = calloc(1, sizeof(*sf));
 	sf->f.len = len;
-	sf->mem[0] = malloc(n);
-	sf->f.seg[0] = (struct xroce_seg){ sf->mem[0], n };
+	sf->mem[0] = malloc(HEADROOM + n);
+	sf->f.seg[0] = (struct xroce_seg){ sf->mem[0] + HEADROOM, n };
 	/* What the core forgets to write shall show. */
-	memset(sf->mem[0], 0x5a, n);
+	memset(sf->mem[0], 0x5a, HEADROOM + n);
 	if (n < len) {
 		sf->mem[1] = malloc(len - n);
 		sf->f.seg[1] = (struct xroce_seg){ sf->mem[1], len - n };
@@ -184,8 +191,8 @@ static void give_away(struct sim_ep *ep, struct xroce_frame *f)
 		memcpy(buf + f->seg[0].len, f->seg[1].p, f->seg[1].len);
 	sim_check(f->seg[0].len + f->seg[1].len == f->len,
 		  "a frame's length was changed");
-	wire_tx(ep, buf, f->len);
-	sim_net_send(ep, buf, f->len);
+	wire_tx(ep, f, buf, f->len);
+	sim_net_send(ep, buf, f->len, f->route != XROCE_ROUTE_WIRE);
 	xroce_env_frame_free(f);
 }
 
@@ -246,12 +253,46 @@ void xroce_env_cq_error(struct xroce_cq *xcq)
 	cq->overrun = true;
 }
 
+/* Nobody has asked for it twice, and nothing begun is left. */
+static void check_drained(struct sim_ep *ep)
+{
+	struct sim_op *op = ep->ops.first;
+
+	sim_check(ep->sqd && ep->sqd_event, "QP %u: drained, which nobody asked"
+		  " for", ep->idx);
+	sim_check(ep->qp.hot.state == XROCE_QPS_SQD, "QP %u: drained in state"
+		  " %u", ep->idx, ep->qp.hot.state);
+	ep->sqd_event = false;
+	ep->drained = true;
+	if (ep->transport == XROCE_RC) {
+		sim_check(ep->wire.una == ep->wire.max && !ep->wire.in_msg,
+			  "QP %u: drained, and PSNs %06x to %06x are out",
+			  ep->idx, ep->wire.una, ep->wire.max);
+		return;
+	}
+	while (op && op->taken)
+		op = op->next;
+	sim_check(!op || !op->sent, "QP %u: drained in the middle of a message",
+		  ep->idx);
+}
+
 void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
 {
 	struct sim_ep *ep = ep_of(qp);
 
+	sim_check(!(held >> 2), "QP %u: event under a queue's lock", ep->idx);
 	sim_trace("%u: event %u", ep->idx, event);
 	ep->events |= 1 << event;
+	ep->event[event]++;
+	if (event == XROCE_EVENT_SRQ_LIMIT) {
+		sim_check(ep->srq, "QP %u: limit event without SRQ", ep->idx);
+		ep->srq->limits++;
+		sim_check(ep->srq->limits <= ep->srq->limits_due ||
+			  W->checks_off, "QP %u: limit event not wanted",
+			  ep->idx);
+	}
+	if (event == XROCE_EVENT_SQ_DRAINED && !W->checks_off)
+		check_drained(ep);
 }
 
 void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
@@ -296,21 +337,43 @@ struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key)
 
 const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah)
 {
-	(void)dev;
-	(void)ah;
-	return NULL;
+	struct sim_ah *a = node_of(dev)->ah[ah % SIM_AHS];
+
+	sim_check(bh_off, "AH look-up with BH on");
+	return a && a->number == ah ? &a->ah : NULL;
 }
 
 bool xroce_env_local(struct xroce_rx *rx)
 {
-	(void)rx;
-	return true;
+	const struct sim_node *n = node_of(rx->dev);
+
+	if (rx->l3[0] >> 4 == 4)
+		return !memcmp(rx->l3 + 16, n->gid4 + 12, 4);
+	return !memcmp(rx->l3 + 24, n->gid6, 16);
 }
 
 u32 xroce_env_group(struct xroce_rx *rx)
 {
-	(void)rx;
-	return 0;
+	struct sim_node *n = node_of(rx->dev);
+	bool v6 = rx->l3[0] >> 4 == 6;
+	u32 g, i, found = 0;
+	u8 gid[16];
+
+	for (g = v6; g < SIM_GROUPS; g += 2) {
+		sim_gid_of(NULL, g, v6, gid);
+		if (v6 ? memcmp(gid, rx->l3 + 24, 16) :
+			 memcmp(gid + 12, rx->l3 + 16, 4))
+			continue;
+		for (i = 0; i < SIM_TAB; i++) {
+			struct sim_ep *ep = n->qp[i];
+
+			if (!ep || !(ep->groups >> g & 1))
+				continue;
+			xroce_rx_qp(&ep->qp, rx, ep->qp.gen);
+			found++;
+		}
+	}
+	return found;
 }
 
 /* The CRC that the core is given: eight tables. wire.c has one of its own. */
@@ -400,6 +463,8 @@ void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 		memcpy(dst, s->tail + off - s->nhead, len);
 }
 
+static u16 rx_vlan = XROCE_NO_VLAN;
+
 /**
  * sim_raw_rx() - hand a packet to a node's core as the module would
  * @buf: from the IP header on; whatever is there
@@ -437,6 +502,7 @@ void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce)
 	s.rx.dev = &n->dev;
 	s.rx.len = udp_len - 8;
 	s.rx.ce = ce;
+	s.rx.vlan = rx_vlan;
 	s.nhead = min_t(u32, s.rx.len, XROCE_MAX_HDR);
 	linear = ip + 8 + s.nhead;
 	/* Exactly sized, so that a look past the end is seen. */
@@ -472,9 +538,19 @@ void sim_deliver(struct sim_pkt *pkt)
 			  pkt->corrupted ? " (corrupted)" : "");
 	}
 	W->pkts++;
-	if (wire_valid(pkt))
-		wire_rx(pkt->ep, pkt->buf, pkt->len);
+	if (pkt->ep && pkt->ep->transport == XROCE_RC) {
+		if (wire_valid(pkt)) {
+			wire_rx(pkt->ep, pkt->buf, pkt->len);
+			if (pkt->ce)
+				wire_marked(pkt->ep, pkt->buf);
+		}
+	} else if (!pkt->forged && wire_intact(pkt)) {
+		unrel_expect(pkt);
+	}
+	rx_vlan = pkt->vlan;
 	sim_raw_rx(pkt->to, pkt->buf, pkt->len, pkt->ce);
+	rx_vlan = XROCE_NO_VLAN;
+	unrel_check();
 	sim_env_free_pkt(pkt);
 }
 
@@ -505,6 +581,7 @@ bool sim_step(void)
 		sim_core_enter();
 		xroce_qp_timer(&ep->qp);
 		sim_core_leave();
+		unrel_idle(ep);
 		break;
 	case SIM_EV_DEFER:
 		ep = ev.arg;
@@ -512,6 +589,7 @@ bool sim_step(void)
 		sim_core_enter();
 		xroce_qp_run(&ep->qp);
 		sim_core_leave();
+		unrel_idle(ep);
 		break;
 	case SIM_EV_CQ:
 		cq = ev.arg;

@@ -24,6 +24,8 @@ static struct {
 static const struct sim_scenario * const groups[] = {
 	sim_exact_scenarios,
 	sim_error_scenarios,
+	sim_service_scenarios,
+	sim_ecn_scenarios,
 	sim_random_scenarios,
 	sim_other_scenarios,
 	NULL,
@@ -111,7 +113,7 @@ int main(int argc, char **argv)
 	u64 seed = 1, world = 0, total = 0, least = 0;
 	bool one = false, bench = false, stop = false;
 	const struct sim_scenario *s;
-	const char *only[32];
+	const char *only[64];
 	u32 nonly = 0, i, j;
 	int c;
 

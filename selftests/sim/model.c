@@ -92,7 +92,7 @@ static void op_scatter(struct sim_ep *ep, const struct sim_op *op,
 	}
 }
 
-static void op_release(struct sim_op *op)
+void sim_op_release(struct sim_op *op)
 {
 	u32 i;
 
@@ -185,7 +185,7 @@ static void op_success(struct sim_ep *ep, struct sim_op *op)
 		check_received(ep, op->msg);
 		free(data);
 	}
-	op_release(op);
+	sim_op_release(op);
 }
 
 static u8 nak_status(u8 nak)
@@ -341,7 +341,7 @@ static void settle_recv(struct sim_recv *rv, const struct sim_msg *m)
 	}
 }
 
-static void recv_release(struct sim_recv *rv)
+void sim_recv_release(struct sim_recv *rv)
 {
 	u32 i;
 
@@ -351,7 +351,7 @@ static void recv_release(struct sim_recv *rv)
 				     rv->sge[i].len);
 		sim_give(&rv->sge[i]);
 	}
-	free(rv);
+	sim_recv_free(rv);
 }
 
 static void recv_failed(struct sim_ep *ep, struct sim_recv *rv, u8 status)
@@ -432,7 +432,7 @@ static bool recv_done(struct sim_ep *ep, const struct xroce_cqe *cqe)
 		  rv ? (long long)rv->wr_id : -1);
 	if (cqe->status) {
 		recv_failed(ep, rv, cqe->status);
-		recv_release(rv);
+		sim_recv_release(rv);
 		return true;
 	}
 	sim_check(!ep->flushing, "QP %u: receive %llu succeeded after another"
@@ -445,7 +445,7 @@ static bool recv_done(struct sim_ep *ep, const struct xroce_cqe *cqe)
 		m->op->msg = NULL;
 	free(m->data);
 	free(m);
-	recv_release(rv);
+	sim_recv_release(rv);
 	return solicited;
 }
 
@@ -488,10 +488,15 @@ void sim_poll(struct sim_cq *cq)
 			  "QP %u: timestamp", ep->idx);
 		if (cqe.opcode >= XROCE_WC_RECV) {
 			sim_check(cq == ep->rcq, "QP %u: wrong CQ", ep->idx);
-			solicited = recv_done(ep, &cqe);
+			solicited = ep->transport == XROCE_RC ?
+				    recv_done(ep, &cqe) :
+				    unrel_recv_done(ep, &cqe);
 		} else {
 			sim_check(cq == ep->scq, "QP %u: wrong CQ", ep->idx);
-			send_done(ep, &cqe);
+			if (ep->transport == XROCE_RC)
+				send_done(ep, &cqe);
+			else
+				unrel_send_done(ep, &cqe);
 			solicited = cqe.status;
 		}
 		check_event(cq, cq->cons - 1, solicited);
@@ -587,7 +592,7 @@ static void settle_end(struct sim_ep *ep)
 		    (!op->status || op->partial))
 			used[op->atom] = true;
 		settle_op(ep, op, now, match);
-		op_release(op);
+		sim_op_release(op);
 	}
 	for (i = 0; i < SIM_ATOMS; i++) {
 		if (!used[i])
@@ -631,7 +636,13 @@ void sim_finish_failed(struct sim_conn *c, bool flushed)
 		sim_poll(ep->rcq);
 		sim_check(!flushed || ep->qp.hot.state == XROCE_QPS_ERR,
 			  "QP %u: not in ERR", ep->idx);
-		quietly_done(ep);
+		if (ep->transport == XROCE_RC)
+			quietly_done(ep);
+		else
+			unrel_finish(ep, flushed);
+		sim_check(!flushed || ep->event[XROCE_EVENT_LAST_WQE] ==
+			  !!ep->srq, "QP %u: %u events for the last WQE",
+			  ep->idx, ep->event[XROCE_EVENT_LAST_WQE]);
 		sim_check(!ep->ops.n, "QP %u: %u work requests were not"
 			  " flushed", ep->idx, ep->ops.n);
 		sim_check(!ep->recvs.n, "QP %u: %u receives were not flushed",

@@ -37,15 +37,17 @@ static u64 net_links(struct sim_node *from, struct sim_node *to, u32 len)
 	return to->in_free;
 }
 
-static void net_queue(struct sim_node *from, struct sim_ep *to, const u8 *buf,
-		      u32 len, u64 t)
+static void net_queue(struct sim_node *from, struct sim_node *to,
+		      struct sim_ep *ep, const u8 *buf, u32 len, u64 t)
 {
 	const struct sim_cfg *c = &W->cfg;
-	u64 *last = &from->path_last[to->node->idx];
+	u64 *last = &from->path_last[to->idx];
 	struct sim_pkt *pkt = calloc(1, sizeof(*pkt));
 
-	pkt->to = to->node;
-	pkt->ep = to;
+	pkt->to = to;
+	pkt->ep = ep;
+	pkt->v6 = buf[0] >> 4 == 6;
+	pkt->vlan = sim_chance(5000) ? XROCE_NO_VLAN : sim_rnd() & 0xefff;
 	pkt->len = len;
 	pkt->buf = malloc(len);
 	memcpy(pkt->buf, buf, len);
@@ -55,7 +57,7 @@ static void net_queue(struct sim_node *from, struct sim_ep *to, const u8 *buf,
 		if (sim_chance(2000))
 			pkt->len = sim_range(20, len);
 	}
-	pkt->ce = sim_chance(100);
+	pkt->ce = !c->unmarked && sim_chance(c->mark ? c->mark : 100);
 	t += c->delay + (c->jitter ? sim_rnd() % c->jitter : 0);
 	if (sim_chance(c->reorder))
 		t += sim_rnd() % (4 * (c->delay + c->jitter) + 20 * SIM_US);
@@ -64,16 +66,49 @@ static void net_queue(struct sim_node *from, struct sim_ep *to, const u8 *buf,
 	sim_at(t, SIM_EV_PKT, NULL, pkt, 0);
 }
 
-/**
- * sim_net_send() - a frame that the device has taken
- */
-void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len)
+static void net_one(struct sim_node *from, struct sim_node *to,
+		    struct sim_ep *ep, const u8 *buf, u32 len)
 {
 	const struct sim_cfg *c = &W->cfg;
-	struct sim_ep *to = ep->peer;
+	u64 t;
+
+	if (sim_chance(c->loss))
+		return;
+	t = net_links(from, to, len + 14);
+	if (!t)
+		return;
+	net_queue(from, to, ep, buf, len, t);
+	while (sim_chance(c->dup))
+		net_queue(from, to, ep, buf, len, t);
+}
+
+/* A datagram goes where its address says: to a node, or a group to all. */
+static void net_by_address(struct sim_ep *ep, const u8 *buf, u32 len, bool loop)
+{
+	bool v6 = buf[0] >> 4 == 6;
+	struct sim_node *n;
+	u32 i;
+
+	for (i = 0; i < W->nnodes; i++) {
+		n = W->node[i];
+		if (v6 ? buf[24] != 0xff && memcmp(buf + 24, n->gid6, 16) :
+			 buf[16] != 239 && memcmp(buf + 16, n->gid4 + 12, 4))
+			continue;
+		sim_check(loop == (n == ep->node) ||
+			  (v6 ? buf[24] == 0xff : buf[16] == 239),
+			  "QP %u: wrong route", ep->idx);
+		net_one(ep->node, n, NULL, buf, len);
+	}
+}
+
+/**
+ * sim_net_send() - a frame that the device has taken
+ * @loop: it says that it is for its own host, perhaps among others
+ */
+void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len, bool loop)
+{
 	struct xroce_pkt p;
 	const u8 *bth;
-	u64 t;
 
 	bth = buf + (buf[0] >> 4 == 4 ? 28 : 48);
 	if (W->net_off)
@@ -83,12 +118,8 @@ void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len)
 		sim_trace("%u: dropped by the scenario", ep->idx);
 		return;
 	}
-	if (sim_chance(c->loss))
-		return;
-	t = net_links(ep->node, to->node, len + 14);
-	if (!t)
-		return;
-	net_queue(ep->node, to, buf, len, t);
-	while (sim_chance(c->dup))
-		net_queue(ep->node, to, buf, len, t);
+	if (ep->transport == XROCE_UD)
+		net_by_address(ep, buf, len, loop);
+	else
+		net_one(ep->node, ep->peer->node, ep->peer, buf, len);
 }

@@ -52,6 +52,8 @@ void sim_world_new(const struct sim_cfg *cfg, u64 seed)
 		W->cfg.cwnd_max = sim_range(W->cfg.cwnd_init, 512);
 	for (i = 0; i < cfg->nodes; i++)
 		node_new(i);
+	for (i = 0; i < cfg->nodes && cfg->ud; i++)
+		sim_ahs_new(W->node[i]);
 }
 
 static void list_free(struct sim_list *l, bool ops)
@@ -89,6 +91,8 @@ static void ep_free(struct sim_ep *ep)
 	list_free(&ep->dead, true);
 	msgs_free(ep);
 	list_free(&ep->recvs, false);
+	list_free(&ep->u.due, false);
+	unrel_forget(ep);
 	wire_free(ep);
 	free(ep->qp.req.ring);
 	free(ep->qp.req.wqe);
@@ -96,6 +100,7 @@ static void ep_free(struct sim_ep *ep)
 	free(ep->qp.resp.wqe);
 	free(ep->qp.resp.rd);
 	free(ep->rq.ring);
+	ep->node->qp[ep->qp.hot.qpn % SIM_TAB] = NULL;
 }
 
 /**
@@ -106,6 +111,7 @@ void sim_world_free(void)
 	struct sim_region *r, *rnext;
 	struct sim_conn *c, *cnext;
 	struct sim_cq *cq, *cqnext;
+	struct sim_ah *ah;
 	u32 i, j;
 
 	for (c = W->conns; c; c = cnext) {
@@ -114,6 +120,7 @@ void sim_world_free(void)
 		ep_free(&c->ep[1]);
 		free(c);
 	}
+	W->conns = NULL;
 	sim_check(!W->frames, "%u frames leaked", W->frames);
 	sim_events_reset();
 	for (r = W->regions; r; r = rnext) {
@@ -128,7 +135,15 @@ void sim_world_free(void)
 		}
 		for (j = 0; j < SIM_ATOMS; j++)
 			free(W->node[i]->shared_seen[j]);
+		for (j = 0; j < SIM_AHS; j++)
+			sim_ah_destroy(W->node[i], j);
+		for (j = 0; j < SIM_SRQS; j++)
+			sim_srq_free(W->node[i]->srq[j]);
 		free(W->node[i]);
+	}
+	while ((ah = W->old_ahs)) {
+		W->old_ahs = ah->next;
+		free(ah);
 	}
 	free(W);
 	W = NULL;
@@ -195,6 +210,10 @@ void sim_ep_rings(struct sim_ep *ep)
 	xroce_rq_init(&ep->rq, ring_new(ep->rq_depth, ep->rstride),
 		      ep->rq_depth, ep->rstride, ep->max_sge);
 	ep->qp.rq = &ep->rq;
+	if (ep->srq) {
+		ep->qp.rq = &ep->srq->rq;
+		ep->qp.srq = true;
+	}
 }
 
 static u32 new_qpn(struct sim_node *n)
@@ -226,6 +245,34 @@ static struct sim_cq *pick_cq(struct sim_node *n, u32 need)
 	return cq;
 }
 
+static struct sim_srq *pick_srq(struct sim_node *n)
+{
+	u32 i = sim_below(SIM_SRQS);
+
+	if (!n->srq[i])
+		n->srq[i] = sim_srq_new(n, 1 << sim_range(2, 7),
+					sim_range(1, 6),
+					sim_range(4200, 40000));
+	return n->srq[i];
+}
+
+/* Room for as long a message as this may be, and some more. */
+static u32 ep_msg_max(const struct sim_ep *ep)
+{
+	u32 len = W->cfg.max_len, most = (1 << 18) / ep->rq_depth;
+
+	if (ep->transport == XROCE_UD)
+		return 1 << ep->conn->mtu_shift;
+	if (ep->srq)
+		return min(len, ep->srq->slot_len);
+	if (W->cfg.fixed)
+		return ep->transport == XROCE_UC ? min(len, most) :
+						   min(len, 4096u);
+	if (ep->transport == XROCE_UC)
+		most *= 2;
+	return min(len, sim_range(1, most));
+}
+
 static void ep_new(struct sim_ep *ep, struct sim_conn *c, struct sim_node *n,
 		   struct sim_ep *peer)
 {
@@ -238,24 +285,29 @@ static void ep_new(struct sim_ep *ep, struct sim_conn *c, struct sim_node *n,
 	sim_list_init(&ep->dead);
 	sim_list_init(&ep->msgs);
 	sim_list_init(&ep->recvs);
+	sim_list_init(&ep->u.due);
+	ep->transport = c->transport;
+	if (sim_chance(W->cfg.srq))
+		ep->srq = pick_srq(n);
 	ep_sizes(ep);
 	sim_ep_rings(ep);
 	ep->scq = pick_cq(n, 2 * ep->sq_depth);
-	ep->rcq = pick_cq(n, ep->rq_depth);
+	ep->rcq = pick_cq(n, ep->srq ? ep->srq->nslots : ep->rq_depth);
 	ep->qp.dev = &n->dev;
 	ep->qp.pd = &n->pd;
 	ep->qp.scq = &ep->scq->cq;
 	ep->qp.rcq = &ep->rcq->cq;
 	ep->qp.hot.qpn = new_qpn(n);
-	ep->qp.hot.transport = XROCE_RC;
+	ep->qp.hot.transport = ep->transport;
+	ep->qkey = sim_rnd() & 0x7fffffff;
+	if (ep->transport == XROCE_UD)
+		ep->groups = sim_below(1 << SIM_GROUPS);
 	n->qp[ep->qp.hot.qpn % SIM_TAB] = ep;
 	xroce_qp_init(&ep->qp);
 	/* Room for the longest message and some more. */
 	ep->loc = sim_region_new(n, 3 * len + 16384, XROCE_LOCAL_WRITE,
 				 &n->pd);
-	ep->msg_max = min(len, sim_range(1, (1 << 18) / ep->rq_depth));
-	if (W->cfg.fixed)
-		ep->msg_max = min(len, 4096u);
+	ep->msg_max = ep_msg_max(ep);
 	ep->rcv = sim_region_new(n, ep->rq_depth * (ep->msg_max + 512) + 8192,
 				 XROCE_LOCAL_WRITE, &n->pd);
 	ep->rem = sim_region_new(n, 3 * len + 16384, ALL_RIGHTS, &n->pd);
@@ -280,6 +332,8 @@ struct sim_conn *sim_conn_new(struct sim_node *a, struct sim_node *b)
 		c->v6 = W->cfg.v6;
 		c->mtu_shift = W->cfg.mtu_shift;
 	}
+	c->transport = sim_chance(W->cfg.uc) ? XROCE_UC :
+		       sim_chance(W->cfg.ud) ? XROCE_UD : XROCE_RC;
 	c->ep[0].idx = 2 * c->idx;
 	c->ep[1].idx = 2 * c->idx + 1;
 	ep_new(&c->ep[0], c, a, &c->ep[1]);
@@ -317,6 +371,12 @@ void sim_ep_reset(struct sim_ep *ep)
 	ep->recv_err = 0;
 	ep->first_err = 0;
 	ep->events = 0;
+	memset(ep->event, 0, sizeof(ep->event));
+	ep->sqd = false;
+	ep->sqd_event = false;
+	ep->drained = false;
+	ep->cnp_owed = false;
+	ep->cnp_next = 0;
 	sim_check(!ep->qp.req.ring->prod && !ep->qp.req.ring->cons &&
 		  !ep->rq.ring->prod && !ep->rq.ring->cons,
 		  "QP %u: rings not empty after RESET", ep->idx);
@@ -343,6 +403,23 @@ static void ep_attrs(struct sim_ep *ep)
 	}
 }
 
+static void init_rtr_ud(struct sim_ep *ep, u32 sq_psn)
+{
+	struct xroce_attr attr = {
+		.state = XROCE_QPS_INIT,
+		.pkey = XROCE_PKEY_DEFAULT,
+		.qkey = ep->qkey,
+		.path_mtu = ep->mtu,
+	};
+
+	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE | XROCE_ATTR_PKEY |
+		      XROCE_ATTR_QKEY);
+	wire_reset(ep, sq_psn);
+	unrel_reset(ep, sq_psn, 0);
+	attr.state = XROCE_QPS_RTR;
+	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE | XROCE_ATTR_PATH_MTU);
+}
+
 static void ep_init_rtr(struct sim_ep *ep, u32 sq_psn, u32 rq_psn)
 {
 	struct sim_node *a = ep->node, *b = ep->peer->node;
@@ -353,6 +430,10 @@ static void ep_init_rtr(struct sim_ep *ep, u32 sq_psn, u32 rq_psn)
 		.access = ALL_RIGHTS,
 	};
 
+	if (ep->transport == XROCE_UD) {
+		init_rtr_ud(ep, sq_psn);
+		return;
+	}
 	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE | XROCE_ATTR_PKEY |
 		      XROCE_ATTR_ACCESS);
 	attr.state = XROCE_QPS_RTR;
@@ -362,15 +443,23 @@ static void ep_init_rtr(struct sim_ep *ep, u32 sq_psn, u32 rq_psn)
 	attr.min_rnr_timer = ep->min_rnr;
 	attr.max_dest_rd_atomic = ep->max_dest_rd ? ep->max_dest_rd :
 						    ep->peer->max_rd;
-	attr.rd = calloc(attr.max_dest_rd_atomic, sizeof(*attr.rd));
+	if (ep->transport == XROCE_RC)
+		attr.rd = calloc(attr.max_dest_rd_atomic, sizeof(*attr.rd));
 	xroce_av_set(&attr.av, v6 ? a->gid6 : a->gid4, v6 ? b->gid6 : b->gid4,
 		     sim_below(256), sim_range(1, 255), sim_below(1 << 20),
 		     0xc000 | sim_below(0x4000));
+	attr.av.l2_len = sim_chance(5000) ? 14 : 18;
+	sim_fill(attr.av.l2, sizeof(attr.av.l2), sim_rnd());
+	attr.av.route = a == b ? XROCE_ROUTE_HOST : XROCE_ROUTE_WIRE;
+	attr.av.prio = sim_below(8);
+	ep->av = attr.av;
 	wire_reset(ep, sq_psn);
+	unrel_reset(ep, sq_psn, rq_psn);
 	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE | XROCE_ATTR_AV |
 		      XROCE_ATTR_PATH_MTU | XROCE_ATTR_DEST_QPN |
-		      XROCE_ATTR_RQ_PSN | XROCE_ATTR_MAX_DEST_RD_ATOMIC |
-		      XROCE_ATTR_MIN_RNR_TIMER);
+		      XROCE_ATTR_RQ_PSN | (ep->transport == XROCE_UC ? 0 :
+		      XROCE_ATTR_MAX_DEST_RD_ATOMIC |
+		      XROCE_ATTR_MIN_RNR_TIMER));
 	free(attr.rd);
 }
 
@@ -383,11 +472,16 @@ static void ep_rts(void *arg)
 		.retry_cnt = ep->retry_cnt,
 		.rnr_retry = ep->rnr_retry,
 		.max_rd_atomic = ep->max_rd,
-		.sq_psn = ep->wire.una,
+		.sq_psn = ep->transport == XROCE_RC ? ep->wire.una : ep->u.psn,
 	};
 
 	if (ep->qp.hot.state != XROCE_QPS_RTR)
 		return;
+	if (ep->transport != XROCE_RC) {
+		sim_ep_modify(ep, &attr, XROCE_ATTR_STATE |
+			      XROCE_ATTR_SQ_PSN);
+		return;
+	}
 	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE | XROCE_ATTR_TIMEOUT |
 		      XROCE_ATTR_RETRY_CNT | XROCE_ATTR_RNR_RETRY |
 		      XROCE_ATTR_MAX_RD_ATOMIC | XROCE_ATTR_SQ_PSN);
@@ -402,7 +496,8 @@ static u32 new_psn(const struct sim_ep *ep, bool drained)
 	u32 psn = sim_rnd();
 
 	if (!drained)
-		psn = ep->wire.max + sim_range(1 << 20, (1 << 23) - (1 << 20));
+		psn = (ep->transport == XROCE_RC ? ep->wire.max : ep->u.psn) +
+		      sim_range(1 << 20, (1 << 23) - (1 << 20));
 	else if (sim_chance(3000))
 		psn = 0u - sim_below(200);
 	return psn & XROCE_PSN_MASK;
@@ -444,6 +539,7 @@ void sim_doorbell(struct sim_ep *ep)
 	sim_core_enter();
 	xroce_qp_run(&ep->qp);
 	sim_core_leave();
+	unrel_idle(ep);
 }
 
 bool sim_sq_full(const struct sim_ep *ep)
@@ -480,7 +576,8 @@ void sim_sq_push(struct sim_ep *ep, bool more)
 bool sim_rq_full(const struct sim_ep *ep)
 {
 	return ep->rq_prod - smp_load_acquire(&ep->rq.ring->cons) >=
-	       ep->rq_depth || ep->recvs.n >= ep->rq_depth;
+	       ep->rq_depth || ep->recvs.n + ep->u.due.n + !!ep->u.held >=
+	       ep->rq_depth;
 }
 
 struct xroce_recv_wqe *sim_rq_slot(struct sim_ep *ep)

@@ -22,9 +22,10 @@ static bool wr_is_atomic(u8 wr)
 	       wr == XROCE_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* Cut @len into @n pieces of a region, some of them empty. */
-static bool take_pieces(struct sim_region *r, u32 len, u32 n,
-			struct sim_piece *p)
+/**
+ * sim_take_pieces() - cut @len into @n pieces of a region, some of them empty
+ */
+bool sim_take_pieces(struct sim_region *r, u32 len, u32 n, struct sim_piece *p)
 {
 	u64 tail = r->tail;
 	u32 i, part;
@@ -62,7 +63,7 @@ static bool take_local(struct sim_ep *ep, struct sim_op *op,
 	}
 	op->nloc = n;
 	op->own_local = true;
-	return take_pieces(ep->loc, op->len, n, op->local);
+	return sim_take_pieces(ep->loc, op->len, n, op->local);
 }
 
 static bool take_remote(struct sim_ep *ep, struct sim_op *op,
@@ -192,6 +193,8 @@ struct sim_op *sim_post(struct sim_ep *ep, const struct sim_opt *opt)
 	struct xroce_send_wqe *wqe;
 	struct sim_op *op;
 
+	if (ep->transport != XROCE_RC)
+		return unrel_post(ep, opt);
 	if (sim_sq_full(ep))
 		return NULL;
 	op = calloc(1, sizeof(*op));
@@ -225,7 +228,7 @@ struct sim_op *sim_post(struct sim_ep *ep, const struct sim_opt *opt)
 		  wqe->flags);
 	sim_list_add(&ep->ops, op);
 	W->ops_posted++;
-	ep->sq_prod++;
+	op->idx = ep->sq_prod++;
 	sim_sq_push(ep, opt->more);
 	return op;
 }
@@ -311,6 +314,10 @@ void sim_post_random(struct sim_ep *ep)
 	struct sim_opt opt = { .wr = random_wr(ep) };
 	u32 max_len = W->cfg.max_len;
 
+	if (ep->transport != XROCE_RC) {
+		unrel_post_random(ep);
+		return;
+	}
 	if (wr_is_send(opt.wr))
 		max_len = ep->peer->msg_max;
 	opt.len = sim_random_len(ep, max_len);
@@ -343,11 +350,14 @@ bool sim_post_recv(struct sim_ep *ep, u32 len, u32 nsge)
 	struct sim_recv *rv;
 	u32 i;
 
+	if (ep->srq)
+		return sim_srq_post(ep->srq, min(len, ep->srq->slot_len),
+				    nsge);
 	if (sim_rq_full(ep))
 		return false;
 	rv = calloc(1, sizeof(*rv));
 	rv->nsge = min(nsge, ep->max_sge);
-	if (!take_pieces(ep->rcv, len, rv->nsge, rv->sge)) {
+	if (!sim_take_pieces(ep->rcv, len, rv->nsge, rv->sge)) {
 		free(rv);
 		return false;
 	}
@@ -367,6 +377,18 @@ bool sim_post_recv(struct sim_ep *ep, u32 len, u32 nsge)
 	return true;
 }
 
+/* Where nobody is punished for it, it may be too short. */
+static u32 recv_len(const struct sim_ep *ep)
+{
+	u32 len = ep->msg_max;
+
+	if (ep->transport == XROCE_UD)
+		len += XROCE_GRH_LEN;
+	if (ep->transport != XROCE_RC && !W->cfg.plain && sim_chance(1000))
+		len = sim_below(len);
+	return len;
+}
+
 /**
  * sim_post_recvs() - fill the receive queue, or as far as there is memory
  */
@@ -374,8 +396,12 @@ void sim_post_recvs(struct sim_ep *ep)
 {
 	u32 extra;
 
+	if (ep->srq) {
+		sim_srq_fill(ep->srq);
+		return;
+	}
 	do
 		extra = sim_chance(2000) ? sim_below(64) : 0;
-	while (sim_post_recv(ep, ep->msg_max + extra,
+	while (sim_post_recv(ep, recv_len(ep) + extra,
 			     sim_range(1, ep->max_sge)));
 }

@@ -56,7 +56,8 @@ static void post_in_error(struct sim_ep *ep)
 
 	while (n--) {
 		sim_post_random(ep);
-		sim_post_recv(ep, 10, 1);
+		if (!ep->srq)	/* whose others may be punished for it */
+			sim_post_recv(ep, 10, 1);
 	}
 	sim_sq_push(ep, false);
 }
@@ -69,13 +70,17 @@ static void drop_all(struct sim_ep *ep)
 	struct sim_op *op;
 	u32 i;
 
+	if (ep->transport != XROCE_RC) {
+		unrel_drop(ep);
+		return;
+	}
 	while ((op = sim_list_pop(&ep->ops))) {
 		if (op->msg)
 			op->msg->op = NULL;
 		op->msg = NULL;
 		sim_list_add(&ep->dead, op);
 	}
-	for (; (rv = sim_list_pop(&ep->recvs)); free(rv), m = NULL) {
+	for (; (rv = sim_list_pop(&ep->recvs)); sim_recv_free(rv), m = NULL) {
 		for (i = 0; i < rv->nsge; i++) {
 			sim_settle(rv->sge[i].r, rv->sge[i].off,
 				   m ? rv->sge[i].len : 0, NULL, "");
@@ -150,7 +155,44 @@ static void look_after(struct sim_ep *ep)
 
 static bool ep_open(const struct sim_ep *ep)
 {
-	return ep->state == SIM_EP_UP && !ep->conn->closing;
+	return (ep->state == SIM_EP_UP || ep->state == SIM_EP_SQE) &&
+	       !ep->conn->closing;
+}
+
+/* Into SQD now and then, and out of it when that has lasted. */
+static void drain_or_go(struct sim_ep *ep)
+{
+	struct xroce_attr attr = { .state = XROCE_QPS_SQD };
+	u32 mask = XROCE_ATTR_STATE;
+
+	if (!ep->sqd) {
+		if (ep->state != SIM_EP_UP || !sim_chance(W->cfg.sqd) ||
+		    ep->qp.hot.state != XROCE_QPS_RTS)
+			return;
+		ep->sqd = true;
+		ep->drained = false;
+		ep->sqd_event = attr.sqd_notify = sim_chance(6000);
+		if (attr.sqd_notify || sim_chance(5000))
+			mask |= XROCE_ATTR_SQD_NOTIFY;
+		sim_trace("%u: drain%s", ep->idx, ep->sqd_event ?
+			  ", with event" : "");
+		sim_ep_modify(ep, &attr, mask);
+		return;
+	}
+	if (ep->qp.hot.state != XROCE_QPS_SQD) {
+		/* It failed meanwhile. */
+		ep->sqd = ep->sqd_event = ep->drained = false;
+		return;
+	}
+	if (ep->transport != XROCE_UD && sim_chance(1000)) {
+		attr.av = ep->av;
+		sim_ep_modify(ep, &attr, XROCE_ATTR_AV);
+	}
+	if (!sim_chance(ep->sqd_event ? 50 : 1000))
+		return;
+	ep->sqd = ep->sqd_event = ep->drained = false;
+	attr.state = XROCE_QPS_RTS;
+	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE);
 }
 
 /* A user's main loop: one turn. */
@@ -174,6 +216,12 @@ static void user(void *arg)
 	}
 	if (sim_chance(100))
 		sim_doorbell(ep);
+	if (ep->state == SIM_EP_SQE && sim_chance(3000))
+		unrel_recover(ep);
+	if (ep_open(ep))
+		drain_or_go(ep);
+	if (ep->srq && sim_chance(1000))
+		sim_srq_arm(ep->srq, sim_below(ep->srq->depth));
 	if (W->ops_done != W->last_count) {
 		W->last_count = W->ops_done;
 		W->last_done = sim_now();
@@ -245,6 +293,8 @@ static void post_last(void)
 		for (i = 0; i < 2; i++) {
 			struct sim_ep *ep = &c->ep[i];
 
+			opt.wr = ep->transport == XROCE_UD ? XROCE_WR_SEND :
+							     XROCE_WR_RDMA_WRITE;
 			if (ep->state == SIM_EP_UP && ep->ops.n &&
 			    ep->ops.n < 2 * ep->sq_depth)
 				sim_post(ep, &opt);
@@ -280,15 +330,27 @@ void sim_verify_quiet(void)
 		for (i = 0; i < 2; i++) {
 			struct sim_ep *ep = &c->ep[i];
 
+			sim_check(!ep->cnp_owed || ep->state != SIM_EP_UP ||
+				  ep->defer_pending || ep->timer_at,
+				  "QP %u: a notification was due", ep->idx);
 			sim_check(!ep->ops.n && !ep->msgs.n, "QP %u: %u work"
 				  " requests, %u messages left", ep->idx,
 				  ep->ops.n, ep->msgs.n);
 			memcpy(ep->rem->shadow, ep->atom, sizeof(ep->atom));
 		}
 	}
+	unrel_quiet();
 	sim_check_shared();
 	for (r = W->regions; r; r = r->next)
 		sim_region_verify(r);
+}
+
+/* Who sends datagrams to nobody, or faster than they are received, loses some. */
+static bool may_drop(u32 i)
+{
+	return i == XROCE_CNT_DROP_NO_RECV || i == XROCE_CNT_DROP_TOO_LONG ||
+	       i == XROCE_CNT_DROP_QKEY || i == XROCE_CNT_DROP_GROUP ||
+	       i == XROCE_CNT_DROP_NO_QP;
 }
 
 /* On a perfect network nothing is lost, late or refused. */
@@ -311,7 +373,10 @@ static void check_clean(void)
 			  " network", names[none[i]],
 			  (unsigned long long)sim_count(none[i]));
 	for (i = XROCE_CNT_DROP_SHORT; i < XROCE_CNT_MAX; i++)
-		sim_check(!sim_count(i), "%s is %llu on a perfect network",
+		sim_check(!sim_count(i) || (W->cfg.ud && may_drop(i)) ||
+			  (W->cfg.uc && i == XROCE_CNT_DROP_NO_RECV) ||
+			  (W->cfg.uc && (i == XROCE_CNT_DROP_TOO_LONG ||
+			  i == XROCE_CNT_DROP_REQUEST)), "%s is %llu on a perfect network",
 			  names[i], (unsigned long long)sim_count(i));
 }
 
@@ -450,6 +515,52 @@ static void run_upset(u64 seed)
 	sim_traffic(&c, seed);
 }
 
+/* All services, which share CQs, receive queues and the network. */
+static struct sim_cfg any_service(void)
+{
+	struct sim_cfg c = any_cfg();
+
+	c.uc = sim_below(10001);
+	c.ud = sim_below(10001);
+	c.srq = sim_chance(5000) ? 0 : sim_below(10001);
+	c.bad = sim_chance(5000) ? 0 : sim_below(300);
+	c.sqd = sim_chance(5000) ? 0 : sim_below(100);
+	c.mark = sim_chance(5000) ? 0 : sim_below(10001);
+	return c;
+}
+
+static void run_services(u64 seed)
+{
+	struct sim_cfg c = any_service();
+
+	c.bad = 0;
+	c.plain = true;
+	sim_traffic(&c, seed);
+}
+
+static void run_services_net(u64 seed)
+{
+	struct sim_cfg c = any_service();
+
+	c.loss = sim_chance(5000) ? sim_below(1000) : 0;
+	c.dup = sim_chance(3000) ? sim_below(1000) : 0;
+	c.reorder = sim_chance(3000) ? sim_below(1000) : 0;
+	c.corrupt = sim_chance(3000) ? sim_below(500) : 0;
+	sim_traffic(&c, seed);
+}
+
+static void run_services_device(u64 seed)
+{
+	struct sim_cfg c = any_service();
+
+	c.loss = sim_chance(3000) ? sim_below(300) : 0;
+	c.partial = sim_below(6000);
+	c.nomem = sim_chance(5000) ? sim_below(500) : 0;
+	c.smp = sim_below(9000);
+	c.upset = sim_chance(5000) ? sim_below(100) : 0;
+	sim_traffic(&c, seed);
+}
+
 const struct sim_scenario sim_random_scenarios[] = {
 	{ "clean", "random operations, perfect network", run_clean, 250000, 0 },
 	{ "loss", "up to 20 % of packets lost", run_loss, 150000, 0 },
@@ -460,5 +571,11 @@ const struct sim_scenario sim_random_scenarios[] = {
 	{ "upset", "connections broken and made again under way", run_upset,
 	  100000 },
 	{ "everything", "all of these at once", run_all, 150000, 0 },
+	{ "services", "RC, UC and UD, shared queues, perfect network",
+	  run_services, 100000, 0 },
+	{ "services-net", "the same, packets lost, twice, late, corrupted",
+	  run_services_net, 100000, 0 },
+	{ "services-dev", "the same, part of bursts taken, QPs broken",
+	  run_services_device, 150000, 0 },
 	{ NULL, NULL, NULL, 0, 0 }
 };

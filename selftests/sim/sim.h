@@ -18,11 +18,16 @@
 #define SIM_TAB			256	/* QPs and MRs a node can have */
 #define SIM_ATOMS		16	/* words for atomics in a region */
 #define SIM_SHARED_MAX		(1 << 14) /* values that a shared word takes */
+#define SIM_AHS			48	/* address handles a node can have */
+#define SIM_GROUPS		6	/* multicast groups; the odd ones are IPv6 */
+#define SIM_SRQS		2	/* shared receive queues of a node */
 
 struct sim_node;
 struct sim_conn;
 struct sim_ep;
 struct sim_cq;
+struct sim_srq;
+struct sim_opt;
 
 /* util.c: randomness, time, events, failure. */
 
@@ -76,6 +81,12 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
  * @smp: that another CPU comes in between while a burst is being sent
  * @rnr_late: that receives are posted late
  * @reorder: that a packet is delayed and overtaken
+ * @uc, @ud: that a connection is of this service; UD QPs are in pairs too, but
+ *	send to all
+ * @srq: that a QP receives from a shared queue
+ * @bad: UC, UD: that a send fails where it is posted
+ * @sqd: that a user drains a send queue
+ * @mark: that a packet is marked; 0: some are; @unmarked: none
  * @rate: bytes a second to a node, 0 is without limit; four times that from it
  * @queue: bytes that the way to a node queues, with @rate
  */
@@ -92,6 +103,12 @@ struct sim_cfg {
 	u32 smp;
 	u32 rnr_late;
 	u32 upset;		/* that the user breaks a connection */
+	u32 uc;
+	u32 ud;
+	u32 srq;
+	u32 bad;
+	u32 sqd;
+	u32 mark;
 	u64 delay;
 	u64 jitter;
 	u64 rate;
@@ -100,6 +117,7 @@ struct sim_cfg {
 	u32 cwnd_init;
 	u32 cwnd_max;
 	u8 timeout;		/* 0: random */
+	bool unmarked;
 	bool plain;		/* patient settings, nothing late */
 	bool fixed;		/* what follows is not random */
 	bool v6;
@@ -161,6 +179,10 @@ struct sim_cq {
  * @data: what a SEND or inline WRITE carries
  * @atom: index of the word of an atomic
  * @own_local, @own_remote: its pieces end with it
+ * @idx: its place in the ring
+ * @sent: UC, UD: packets that the device has taken; @taken: that is all of them
+ * @ah, @qpn, @qkey: UD: where to, and the Q_Key that goes there
+ * @raddr, @rkey: UC: what the RETH says
  */
 struct sim_op {
 	struct sim_op *next;
@@ -176,6 +198,14 @@ struct sim_op {
 	bool use_data;
 	bool partial;
 	bool bad_opcode;
+	bool taken;
+	u32 idx;
+	u32 sent;
+	u32 qpn;
+	u32 qkey;
+	u32 rkey;
+	u64 raddr;
+	struct sim_ah *ah;
 	u32 nloc;
 	u32 len;
 	__be32 imm;
@@ -205,10 +235,19 @@ struct sim_msg {
 	u8 *data;
 };
 
-/* A posted receive. */
+/**
+ * struct sim_recv - a posted receive
+ * @bad: it ends with this status, once it is taken or written to
+ * @bad_sge: XROCE_WC_LOC_PROT_ERR: the piece that may not be written
+ * @srq, @slot: of a shared queue: whose, and which part of its memory
+ */
 struct sim_recv {
 	struct sim_recv *next;
 	u64 wr_id;
+	u8 bad;
+	u32 bad_sge;
+	struct sim_srq *srq;
+	u32 slot;
 	u32 nsge;
 	u32 len;
 	struct sim_piece sge[XROCE_MAX_SGE];
@@ -218,6 +257,94 @@ struct sim_list {
 	void *first;
 	void **last;
 	u32 n;
+};
+
+/* A completion that a receiver must see, in this order. */
+struct sim_due {
+	struct sim_due *next;
+	struct sim_recv *recv;
+	u8 status;
+	u8 opcode;
+	u8 flags;
+	bool solicited;
+	u32 len;
+	u32 src;
+	__be32 imm;
+	u16 vlan;
+	u64 hash;		/* UC: of the message, 0: none */
+};
+
+/**
+ * struct sim_unrel - what the observer knows of a QP of UC or UD
+ * @psn: of the next packet, or at most a burst behind it with @jump
+ * @done: place in the ring up to which all is taken
+ * @epsn, @kind, @off, @va, @rkey, @left: the message under way to it
+ * @held: the receive it takes
+ * @due: completions it must see
+ * @dead: a receive failed and ended it
+ * @sent: hashes of the messages it was given to send, @nsent of them; of the
+ *	peer's it has received those up to @got
+ */
+struct sim_unrel {
+	u32 psn;
+	bool jump;
+	u32 done;
+	u32 epsn;
+	u32 kind;
+	u32 off;
+	u64 va;
+	u32 rkey;
+	u32 left;
+	struct sim_recv *held;
+	struct sim_list due;
+	bool dead;
+	u64 *sent;
+	u32 nsent;
+	u32 got;
+};
+
+/**
+ * struct sim_srq - a shared receive queue; its domain is nobody else's
+ * @mem: a slot for each receive that the user has under way
+ * @posted: those that nobody has taken yet
+ * @limit: as the user armed it, 0: not; @limits_due, @limits: events
+ */
+struct sim_srq {
+	struct xroce_rq rq;
+	struct sim_node *node;
+	struct sim_region *mem;
+	struct sim_list posted;
+	u8 pd;
+	u32 depth;
+	u32 prod;
+	u32 stride;
+	u32 max_sge;
+	u32 slot_len;
+	u32 nslots;
+	u8 *busy;
+	u64 wr_id;
+	u32 limit;
+	u32 limits_due;
+	u32 limits;
+};
+
+/**
+ * struct sim_ah - an address handle, and what it must put on the wire
+ * @group: where @to is NULL
+ */
+struct sim_ah {
+	struct sim_ah *next;	/* of those destroyed */
+	struct xroce_ah ah;
+	u32 number;
+	struct sim_node *to;
+	u32 group;
+	bool v6;
+	bool foreign;		/* of another domain */
+	bool dead;
+	u8 tclass;
+	u8 hop;
+	u32 flow;
+	u16 sport;
 };
 
 /**
@@ -299,16 +426,23 @@ enum sim_ep_state {
 	SIM_EP_DOWN,
 	SIM_EP_UP,
 	SIM_EP_FAILED,		/* in ERR; what completes is flushed */
+	SIM_EP_SQE,		/* so is what is sent, and nothing else */
 };
 
 /**
  * struct sim_ep - one end of a connection: a QP, its user and its model
  * @expect_err: its user or its responder has moved it to ERR
  * @first_err: status of the first failed send
+ * @sqd: its user waits for the send queue to be drained, and then for a while;
+ *	@sqd_event: for the event; @drained: it has come
+ * @cnp_owed, @cnp_next: a notification is due, and none before
+ * @no_frame: a frame was refused
+ * @av: the path, and what it must look like
  */
 struct sim_ep {
 	struct xroce_qp qp;
 	struct xroce_rq rq;
+	struct sim_srq *srq;
 	struct sim_node *node;
 	struct sim_conn *conn;
 	struct sim_ep *peer;
@@ -320,6 +454,17 @@ struct sim_ep {
 	bool flushing;		/* a receive has been flushed */
 	u8 first_err;
 	u8 recv_err;		/* status of a receive that failed, not flushed */
+	u8 transport;
+	bool sqd;
+	bool sqd_event;
+	bool drained;
+	bool cnp_owed;
+	bool no_frame;
+	u64 cnp_next;
+	u32 qkey;
+	u32 groups;		/* 1 << group */
+	struct xroce_av av;
+	struct sim_unrel u;
 	/* rings as the user sees them */
 	u32 sq_depth;
 	u32 sq_prod;
@@ -357,6 +502,7 @@ struct sim_ep {
 	bool in_xmit;
 	bool defer_pending;
 	u32 events;		/* 1 << enum xroce_event */
+	u32 event[XROCE_EVENT_SRQ_LIMIT + 1];
 };
 
 struct sim_conn {
@@ -364,6 +510,7 @@ struct sim_conn {
 	u32 idx;
 	bool v6;
 	u8 mtu_shift;
+	u8 transport;
 	bool doomed;		/* is to be closed */
 	bool closing;
 	bool flush;
@@ -382,6 +529,9 @@ struct sim_node {
 	u64 shared_maybe[SIM_ATOMS];	/* adds that may have happened */
 	u8 *shared_seen[SIM_ATOMS];
 	u64 cnt[XROCE_CNT_MAX];
+	u64 due[XROCE_CNT_MAX];		/* as far as the model knows them */
+	struct sim_ah *ah[SIM_AHS];
+	struct sim_srq *srq[SIM_SRQS];
 	u64 link_free;			/* egress: when the last byte is out */
 	u64 in_free;			/* ingress of a limited link */
 	u64 in_drops;
@@ -396,8 +546,10 @@ struct sim_node {
 /* A packet on its way, from the IP header to the ICRC. */
 struct sim_pkt {
 	struct sim_node *to;
-	struct sim_ep *ep;		/* that it is for */
+	struct sim_ep *ep;		/* that it is for, NULL: see the packet */
 	u32 len;
+	u16 vlan;
+	bool v6;
 	bool ce;
 	bool corrupted;
 	bool forged;
@@ -417,6 +569,7 @@ struct sim_world {
 	struct sim_node *node[SIM_MAX_NODES];
 	struct sim_conn *conns;
 	struct sim_region *regions;
+	struct sim_ah *old_ahs;
 	u32 nconns;
 	u64 ops_done;
 	u64 ops_failed;
@@ -455,7 +608,7 @@ void sim_core_leave(void);
 void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce);
 
 /* net.c */
-void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len);
+void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len, bool loop);
 void sim_net_corrupt(u8 *buf, u32 len);
 
 /* wire.c: the independent observer of frames. */
@@ -464,12 +617,19 @@ bool wire_icrc_ok(const u8 *buf, u32 len);
 void wire_icrc_set(u8 *buf, u32 len);
 bool wire_valid(const struct sim_pkt *pkt);
 void wire_reset(struct sim_ep *ep, u32 psn);
-void wire_tx(struct sim_ep *ep, const u8 *buf, u32 len);
+void wire_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
+	     u32 len);
 void wire_rx(struct sim_ep *ep, const u8 *buf, u32 len);
 void wire_free(struct sim_ep *ep);
 void wire_timer(struct sim_ep *ep);
 bool wire_retry_exceeded(struct sim_ep *ep);
 bool wire_rnr_exceeded(struct sim_ep *ep);
+bool wire_intact(const struct sim_pkt *pkt);
+void wire_marked(struct sim_ep *ep, const u8 *buf);
+void wire_check_l3(struct sim_ep *ep, const u8 *buf, u32 len, const u8 *from,
+		   const u8 *to);
+void wire_check_l2(struct sim_ep *ep, const struct xroce_frame *f,
+		   const struct xroce_av *av);
 void wire_describe(const u8 *buf, u32 len, char *s, size_t n);
 
 /* mem.c: memory and its shadow. */
@@ -488,6 +648,42 @@ void sim_settle(struct sim_region *r, u64 off, u32 len, const u8 *now,
 void sim_scribble(struct sim_region *r, u64 off, u32 len);
 void sim_region_verify(struct sim_region *r);
 void sim_region_verify_free(struct sim_region *r);
+
+/* unrel.c: UC and UD: what must leave, and what must come of what arrives. */
+void unrel_reset(struct sim_ep *ep, u32 psn, u32 epsn);
+void unrel_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
+	      u32 len);
+void unrel_idle(struct sim_ep *ep);
+void unrel_expect(const struct sim_pkt *pkt);
+void unrel_check(void);
+void unrel_send_done(struct sim_ep *ep, const struct xroce_cqe *cqe);
+bool unrel_recv_done(struct sim_ep *ep, const struct xroce_cqe *cqe);
+void unrel_finish(struct sim_ep *ep, bool flushed);
+void unrel_drop(struct sim_ep *ep);
+void unrel_quiet(void);
+void unrel_forget(struct sim_ep *ep);
+u64 unrel_hash(bool write, bool imm, __be32 v, u32 len, const u8 *data);
+
+/* dgram.c: posting for UC and UD, address handles, groups. */
+struct sim_op *unrel_post(struct sim_ep *ep, const struct sim_opt *opt);
+void unrel_post_random(struct sim_ep *ep);
+struct sim_ah *sim_ah_new(struct sim_node *n, struct sim_node *to, u32 group,
+			  bool v6);
+void sim_ah_destroy(struct sim_node *n, u32 i);
+void sim_ahs_new(struct sim_node *n);
+void sim_gid_of(const struct sim_node *n, u32 group, bool v6, u8 gid[16]);
+bool unrel_recover(struct sim_ep *ep);
+struct sim_op *unrel_post_bad(struct sim_ep *ep);
+
+/* srq.c */
+struct sim_srq *sim_srq_new(struct sim_node *n, u32 depth, u32 max_sge,
+			    u32 slot_len);
+void sim_srq_free(struct sim_srq *srq);
+struct sim_recv *sim_srq_post(struct sim_srq *srq, u32 len, u32 nsge);
+void sim_srq_fill(struct sim_srq *srq);
+void sim_srq_arm(struct sim_srq *srq, u32 limit);
+struct sim_recv *sim_srq_took(struct sim_srq *srq);
+void sim_recv_free(struct sim_recv *rv);
 
 /* node.c: nodes, queues, connections, and the user's side of the rings. */
 void sim_world_new(const struct sim_cfg *cfg, u64 seed);
@@ -517,6 +713,8 @@ void sim_poll(struct sim_cq *cq);
 void sim_poll_all(void);
 void sim_finish_failed(struct sim_conn *c, bool flushed);
 void sim_check_shared(void);
+void sim_op_release(struct sim_op *op);
+void sim_recv_release(struct sim_recv *rv);
 
 /**
  * struct sim_opt - what to post
@@ -528,6 +726,8 @@ void sim_check_shared(void);
  * @tweak: makes the work request wrong
  * @src: local pieces of the one before: they hold what it has read
  * @dst: remote piece of the one before: it holds what that has written
+ * @ah, @qpn, @qkey: UD: where to; NULL, 0: anywhere
+ * @bad_rkey: UC: WRITE to where nobody may
  */
 struct sim_opt {
 	u8 wr;
@@ -547,9 +747,14 @@ struct sim_opt {
 	void (*tweak)(struct sim_ep *ep, struct xroce_send_wqe *wqe);
 	struct sim_op *src;
 	struct sim_op *dst;
+	struct sim_ah *ah;
+	u32 qpn;
+	u32 qkey;
+	bool bad_rkey;
 };
 
 /* post.c: work requests, random and made to order. */
+bool sim_take_pieces(struct sim_region *r, u32 len, u32 n, struct sim_piece *p);
 struct sim_op *sim_post(struct sim_ep *ep, const struct sim_opt *opt);
 void sim_post_random(struct sim_ep *ep);
 bool sim_post_recv(struct sim_ep *ep, u32 len, u32 nsge);
@@ -590,6 +795,8 @@ void sim_post_n(struct sim_ep *ep, u32 n);
 extern const struct sim_scenario sim_exact_scenarios[];
 extern const struct sim_scenario sim_error_scenarios[];
 extern const struct sim_scenario sim_other_scenarios[];
+extern const struct sim_scenario sim_service_scenarios[];
+extern const struct sim_scenario sim_ecn_scenarios[];
 /* Operations that the worlds of a scenario have completed. */
 extern u64 sim_total_ops;
 void sim_bench(void);

@@ -218,19 +218,23 @@ void wire_describe(const u8 *buf, u32 len, char *s, size_t n)
 #define need(c) sim_check(c, "QP %u sends a frame that is wrong: !(%s)", \
 			  ep->idx, #c)
 
-static void check_l3(struct sim_ep *ep, const u8 *b, u32 len)
+/**
+ * wire_check_l3() - IP and UDP header of a frame, by the GIDs of both ends
+ */
+void wire_check_l3(struct sim_ep *ep, const u8 *b, u32 len, const u8 *from,
+		   const u8 *to)
 {
-	struct sim_node *to = ep->peer->node, *from = ep->node;
+	static const u8 v4[12] = { [10] = 0xff, [11] = 0xff };
 	const u8 *udp;
 	u32 i, sum = 0;
 
-	if (!ep->conn->v6) {
+	if (!memcmp(from, v4, 12)) {
 		need(b[0] == 0x45);
 		need(be(b + 2, 2) == len);
 		need(be(b + 6, 2) == 0x4000);
 		need(b[8] > 0 && b[9] == 17);
-		need(!memcmp(b + 12, from->gid4 + 12, 4));
-		need(!memcmp(b + 16, to->gid4 + 12, 4));
+		need(!memcmp(b + 12, from + 12, 4));
+		need(!memcmp(b + 16, to + 12, 4));
 		for (i = 0; i < 20; i += 2)
 			sum += be(b + i, 2);
 		while (sum >> 16)
@@ -241,14 +245,34 @@ static void check_l3(struct sim_ep *ep, const u8 *b, u32 len)
 		need(b[0] >> 4 == 6);
 		need(be(b + 4, 2) == len - 40);
 		need(b[6] == 17 && b[7] > 0);
-		need(!memcmp(b + 8, from->gid6, 16));
-		need(!memcmp(b + 24, to->gid6, 16));
+		need(!memcmp(b + 8, from, 16));
+		need(!memcmp(b + 24, to, 16));
 		udp = b + 40;
 	}
 	need(be(udp, 2) >= 0xc000);
 	need(be(udp + 2, 2) == 4791);
 	need(be(udp + 4, 2) == len - (udp - b));
 	need(be(udp + 6, 2) == 0);
+}
+
+static void check_l3(struct sim_ep *ep, const u8 *b, u32 len)
+{
+	struct sim_node *from = ep->node, *to = ep->peer->node;
+	bool v6 = ep->conn->v6;
+
+	wire_check_l3(ep, b, len, v6 ? from->gid6 : from->gid4,
+		      v6 ? to->gid6 : to->gid4);
+}
+
+/**
+ * wire_check_l2() - what the environment is told of the path
+ */
+void wire_check_l2(struct sim_ep *ep, const struct xroce_frame *f,
+		   const struct xroce_av *av)
+{
+	need(f->l2_len == av->l2_len && f->route == av->route &&
+	     f->prio == av->prio);
+	need(!memcmp(f->seg[0].p - av->l2_len, av->l2, av->l2_len));
 }
 
 static void check_frame(struct sim_ep *ep, const u8 *buf, u32 len,
@@ -413,6 +437,8 @@ static void tx_new(struct sim_ep *ep, const struct hdr *h, u32 hash)
 			  ep->idx);
 		w->left -= h->payload_len;
 	}
+	sim_check(!ep->drained || w->in_msg || !(kind & K_FIRST), "QP %u:"
+		  " begins something new, drained", ep->idx);
 	w->in_msg = kind & K_LAST ? 0 : kind & (K_SEND | K_WRITE);
 	r->psn = h->psn;
 	r->npsn = rec_npsn(ep, h);
@@ -578,7 +604,8 @@ static void tx_data(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 /**
  * wire_tx() - the device has taken a frame
  */
-void wire_tx(struct sim_ep *ep, const u8 *buf, u32 len)
+void wire_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
+	     u32 len)
 {
 	struct hdr h;
 	char s[160];
@@ -590,8 +617,16 @@ void wire_tx(struct sim_ep *ep, const u8 *buf, u32 len)
 	/* In ERR it may be what was built before, in the same burst. */
 	sim_check(ep->qp.hot.state >= XROCE_QPS_RTR,
 		  "QP %u: sends in state %u", ep->idx, ep->qp.hot.state);
+	if (ep->transport != XROCE_RC) {
+		unrel_tx(ep, f, buf, len);
+		return;
+	}
+	wire_check_l2(ep, f, &ep->av);
 	if (wire_op(buf) == XROCE_CNP) {
 		check_cnp(ep, buf, len);
+		sim_check(ep->cnp_owed || W->checks_off, "QP %u: a"
+			  " notification that is not due", ep->idx);
+		ep->cnp_owed = false;
 		return;
 	}
 	check_frame(ep, buf, len, &h);
@@ -627,10 +662,12 @@ static void rx_request(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 	}
 	recv = (kind & K_SEND && kind & K_FIRST) ||
 	       (kind & K_WRITE && kind & K_IMM);
-	if (recv && ep->rq_prod == w->recvs) {
+	if (recv && (ep->srq ? !ep->srq->posted.n : ep->rq_prod == w->recvs)) {
 		w->rnr = true;
 		return;
 	}
+	if (recv && ep->srq)
+		sim_list_add(&ep->recvs, sim_srq_took(ep->srq));
 	w->recvs += recv;
 	w->epsn = psn_plus(h->psn, npsn);
 	if (kind & K_LAST)
@@ -709,12 +746,43 @@ static void rx_answer(struct wire *w, const struct hdr *h)
 }
 
 /**
+ * wire_intact() - is a packet still what was sent, as far as anybody can tell
+ */
+bool wire_intact(const struct sim_pkt *pkt)
+{
+	u32 l3;
+
+	if (!pkt->corrupted)
+		return true;
+	if (pkt->len < (pkt->v6 ? 64 : 44) ||
+	    pkt->buf[0] >> 4 != (pkt->v6 ? 6 : 4))
+		return false;
+	l3 = pkt->v6 ? 40 + be(pkt->buf + 4, 2) : be(pkt->buf + 2, 2);
+	return l3 == pkt->len && wire_icrc_ok(pkt->buf, pkt->len);
+}
+
+/**
+ * wire_marked() - a packet that a QP listens to came with a mark of congestion
+ *
+ * It earns a notification, one in 50 us, unless it is one.
+ */
+void wire_marked(struct sim_ep *ep, const u8 *buf)
+{
+	u8 op = wire_op(buf);
+
+	if (op == XROCE_CNP || sim_now() < ep->cnp_next ||
+	    (ep->qp.hot.state == XROCE_QPS_RTR && !(ops[op].kind & K_REQ)))
+		return;
+	ep->cnp_owed = true;
+	ep->cnp_next = sim_now() + 50 * SIM_US;
+}
+
+/**
  * wire_valid() - must the QP that a packet is for listen to it
  */
 bool wire_valid(const struct sim_pkt *pkt)
 {
 	const struct sim_ep *ep = pkt->ep;
-	u32 l3;
 
 	switch (ep->qp.hot.state) {
 	case XROCE_QPS_RTR:
@@ -726,13 +794,7 @@ bool wire_valid(const struct sim_pkt *pkt)
 	}
 	if (ep->qp.dead || W->checks_off || pkt->forged)
 		return false;
-	if (!pkt->corrupted)
-		return true;
-	if (pkt->len < (ep->conn->v6 ? 64 : 44) ||
-	    pkt->buf[0] >> 4 != (ep->conn->v6 ? 6 : 4))
-		return false;
-	l3 = ep->conn->v6 ? 40 + be(pkt->buf + 4, 2) : be(pkt->buf + 2, 2);
-	return l3 == pkt->len && wire_icrc_ok(pkt->buf, pkt->len);
+	return wire_intact(pkt);
 }
 
 /**
