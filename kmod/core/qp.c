@@ -51,8 +51,8 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	qp->hot.msn = 0;
 	qp->hot.msg = 0;
 	qp->hot.resp_flags = 0;
-	/* What is on its way in or out belongs to the past. */
 	qp->resets++;
+	/* What is on its way in or out belongs to the past. */
 	smp_store_release(&qp->gen, qp->gen + 1);
 	xroce_ring_reset(req->ring);
 	WRITE_ONCE(req->ring->wake, 1);

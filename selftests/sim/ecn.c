@@ -46,7 +46,7 @@ static u32 run_busy(struct sim_ep *ep, u64 ns)
 	keep_busy(ep);
 	while (sim_next_time(&when) && when <= end) {
 		sim_step();
-		if (ep->ops.n < 10 || (ep->scq->cq.prod != ep->scq->cons))
+		if (ep->ops.n < 10 || ep->scq->cq.prod != ep->scq->cons)
 			keep_busy(ep);
 		most = max(most, (ep->wire.max - ep->wire.una) & 0xffffff);
 	}

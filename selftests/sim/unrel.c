@@ -241,13 +241,19 @@ static void op_end(struct sim_ep *ep, struct sim_op *op, u8 status)
 	sim_op_release(op);
 }
 
+/* Its user has ended it, or a receive has. */
+static bool may_end(const struct sim_ep *ep)
+{
+	return ep->expect_err || ep->u.dead;
+}
+
 /* The first error of a send queue: is it the one expected, and the state. */
 static void check_error(struct sim_ep *ep, const struct sim_op *op, u8 status)
 {
 	u8 state = ep->qp.hot.state;
 
 	if (status == XROCE_WC_WR_FLUSH_ERR) {
-		sim_check(ep->expect_err || ep->u.dead, "QP %u: wr %llu is"
+		sim_check(may_end(ep), "QP %u: wr %llu is"
 			  " flushed", ep->idx, (unsigned long long)op->wr_id);
 		ep->state = SIM_EP_FAILED;
 		return;
@@ -257,8 +263,8 @@ static void check_error(struct sim_ep *ep, const struct sim_op *op, u8 status)
 		  (unsigned long long)op->wr_id, op->wr, status, op->status);
 	sim_check(!op->taken, "QP %u: wr %llu was sent and failed", ep->idx,
 		  (unsigned long long)op->wr_id);
-	sim_check(state == XROCE_QPS_SQE || (state == XROCE_QPS_ERR &&
-		  (ep->expect_err || ep->u.dead)), "QP %u: state %u after a"
+	sim_check(state == XROCE_QPS_SQE ||
+		  (state == XROCE_QPS_ERR && may_end(ep)), "QP %u: state %u after a"
 		  " send that failed", ep->idx, state);
 	ep->first_err = status;
 	ep->state = state == XROCE_QPS_SQE ? SIM_EP_SQE : SIM_EP_FAILED;
@@ -294,8 +300,8 @@ void unrel_send_done(struct sim_ep *ep, const struct xroce_cqe *cqe)
 			  " of opcode %u says %u", ep->idx, op->wr,
 			  cqe->opcode);
 	if (!cqe->status)
-		sim_check(ep->state == SIM_EP_UP && (op->signaled ||
-			  ep->sig_all), "QP %u: wr %llu succeeded, and says so,"
+		sim_check(ep->state == SIM_EP_UP &&
+			  (op->signaled || ep->sig_all), "QP %u: wr %llu succeeded, and says so,"
 			  " in state %u", ep->idx,
 			  (unsigned long long)op->wr_id, ep->state);
 	else if (ep->state == SIM_EP_UP)
@@ -667,8 +673,7 @@ static void recv_flushed(struct sim_ep *ep, const struct xroce_cqe *cqe)
 {
 	struct sim_recv *rv = ep->u.held;
 
-	sim_check(ep->qp.hot.state == XROCE_QPS_ERR && (ep->expect_err ||
-		  ep->u.dead), "QP %u: a receive is flushed in state %u",
+	sim_check(ep->qp.hot.state == XROCE_QPS_ERR && may_end(ep), "QP %u: a receive is flushed in state %u",
 		  ep->idx, ep->qp.hot.state);
 	ep->u.held = NULL;
 	if (!rv && !ep->srq)
@@ -751,9 +756,8 @@ void unrel_drop(struct sim_ep *ep)
 	struct sim_recv *rv;
 	struct sim_op *op;
 
-	while ((op = sim_list_pop(&ep->ops))) {
+	while ((op = sim_list_pop(&ep->ops)))
 		sim_op_release(op);
-	}
 	sim_check(!ep->u.due.n, "QP %u: a receive's completion is missing",
 		  ep->idx);
 	if (ep->u.held)
