@@ -4,7 +4,7 @@
 #
 #   h1 with a link; its programs speak with each other
 #
-# XROCE_ROUNDS: of garbage, 0.2 s each; XROCE_SEED
+# XROCE_HOSTILE_S: seconds of garbage, 30, or 600 with XROCE_LONG; XROCE_SEED
 
 # shellcheck source-path=SCRIPTDIR
 cd "$(dirname "$0")" || exit 1
@@ -12,6 +12,8 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 
 XROCE_XDP=off
+seconds=${XROCE_LONG:+600}
+seconds=${seconds:-30}
 
 rdma_gone() {
 	rdma_down
@@ -22,6 +24,6 @@ topo_direct 1500
 rdma_up || exit 1
 try "what is accepted and refused" r1 ./attr "$RDMA1"
 try "rings full of garbage" \
-	r1 ./rings "$RDMA1" "${XROCE_ROUNDS:-30}" "${XROCE_SEED:-4711}"
+	r1 ./rings "$RDMA1" "${XROCE_HOSTILE_S:-$seconds}" "${XROCE_SEED:-4711}"
 try "rmmod after it" rdma_gone
 tap_end

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Tests that a user's rings cannot harm anybody but the user: garbage of every
- * kind is written to all mapped rings while the kernel works on them, and QPs
- * change their state under it. A victim on the same device, whose keys the
- * attacker knows, finds its memory as it was; the kernel's own complaints are for
- * whoever runs this to look for.
+ * kind is written to all mapped rings while the kernel works on them, QPs change
+ * their state under it, rings are mapped and unmapped, commands make no sense. A
+ * victim on the same device, whose keys and handles the attacker knows, goes on
+ * with traffic of its own, as do other QPs of the attacker's; the kernel's own
+ * complaints are for whoever runs this to look for.
  *
- *   rings DEVICE [ROUNDS [SEED]]
+ *   rings DEVICE [SECONDS [SEED]]
  */
 #include <pthread.h>
 #include <signal.h>
@@ -14,29 +15,37 @@
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/xroce-abi.h>
 #include <tap.h>
 
-#include "device.h"
+#include "garble.h"
+#include "good.h"
 
 #define ROUND_MS	200
 #define VICTIM_LEN	(1 << 20)
 #define ARENA_LEN	(1 << 16)
-#define QPS		4
+#define QPS		8	/* pairs of RC, UC, UD and RC with an SRQ */
+#define AHS		4
+#define QKEY		0x11111111
 #define DEPTH		64
+#define RINGS		(2 * QPS + 2)
 
 /* What attacker and victim share. */
 static struct shared {
 	uint64_t va;
 	uint32_t key;
+	uint32_t qpn;
+	uint32_t ah;
+	uint32_t steps;
 	uint32_t ready;
 	uint32_t stop;
 } *shared;
 
 static uint64_t seed;
 
-static uint32_t rnd(void)
+uint32_t rnd(void)
 {
 	seed ^= seed << 13;
 	seed ^= seed >> 7;
@@ -44,17 +53,27 @@ static uint32_t rnd(void)
 	return seed * 0x2545f4914f6cdd1dull >> 32;
 }
 
-static bool one_in(uint32_t n)
+/* The kernel's number of a handle, which the provider has right behind it. */
+static uint32_t ah_number(struct ibv_pd *pd)
 {
-	return rnd() % n == 0;
+	struct ibv_qp_attr attr = rtr_attr(pd->context, 0);
+	struct ibv_ah *ah = ibv_create_ah(pd, &attr.ah_attr);
+
+	if (!ah)
+		err(1, "an AH");
+	return *(uint32_t *)(ah + 1);
 }
 
-/* The other process: registers memory for all to use but in its own PD. */
+/*
+ * The other process: registers memory for all to use but in its own PD, and does
+ * what it does.
+ */
 static int victim(const char *dev)
 {
 	struct ibv_context *ctx = open_device(dev);
 	struct ibv_pd *pd = ibv_alloc_pd(ctx);
 	uint8_t *mem = aligned_alloc(4096, VICTIM_LEN);
+	struct good good = {};
 	struct ibv_mr *mr;
 	uint32_t i;
 
@@ -65,9 +84,16 @@ static int victim(const char *dev)
 		err(1, "the victim's memory");
 	shared->va = (uintptr_t)mem;
 	shared->key = mr->rkey;
+	good_open(&good, ctx);
+	shared->qpn = good.qp[1]->qp_num;
+	shared->ah = ah_number(pd);
 	__atomic_store_n(&shared->ready, 1, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE))
-		usleep(1000);
+		if (!good_step(&good))
+			return 1;
+		else
+			__atomic_store_n(&shared->steps, good.n,
+					 __ATOMIC_RELAXED);
 	for (i = 0; i < VICTIM_LEN; i++)
 		if (mem[i] != (uint8_t)(i * 7))
 			return 1;
@@ -78,9 +104,11 @@ struct attack {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
+	struct ibv_srq *srq;
 	struct ibv_mr *mr;
 	struct ibv_qp *qp[QPS];
-	struct { uint8_t *p; size_t len; } ring[2 * QPS + 2];
+	uint32_t ah[AHS];
+	struct { uint8_t *p; size_t len; off_t off; } ring[RINGS];
 	int rings;
 	uint8_t *arena;
 	bool stop;
@@ -88,20 +116,22 @@ struct attack {
 
 static void find_rings(struct attack *a)
 {
-	unsigned long from, to;
+	unsigned long from, to, off;
 	char line[512];
 	FILE *f = fopen("/proc/self/maps", "r");
 
 	while (f && fgets(line, sizeof(line), f)) {
-		if (!strstr(line, "uverbs") || a->rings == 2 * QPS + 2 ||
-		    sscanf(line, "%lx-%lx", &from, &to) != 2)
+		if (!strstr(line, "uverbs") || a->rings == RINGS ||
+		    sscanf(line, "%lx-%lx %*s %lx", &from, &to, &off) != 3)
 			continue;
 		a->ring[a->rings].p = (void *)from;
+		a->ring[a->rings].off = off;
 		a->ring[a->rings++].len = to - from;
 	}
 	if (f)
 		fclose(f);
-	if (a->rings < 2 * QPS + 1)
+	/* All but the RQs that an SRQ is instead of */
+	if (a->rings < RINGS - 2)
 		errx(1, "only %d rings are mapped", a->rings);
 }
 
@@ -132,12 +162,26 @@ static void any_sges(struct attack *a, uint8_t *p, const uint8_t *end)
 	}
 }
 
+static void any_datagram(struct attack *a, struct xroce_send_wqe *wqe)
+{
+	wqe->opcode = XROCE_WR_SEND + rnd() % 2;
+	wqe->ud.ah = a->ah[rnd() % AHS];
+	wqe->ud.remote_qpn = a->qp[rnd() % QPS]->qp_num;
+	wqe->ud.remote_qkey = one_in(8) ? rnd() : QKEY;
+	if (one_in(8))
+		wqe->ud.ah = one_in(2) ? shared->ah : rnd();
+	if (one_in(8))
+		wqe->ud.remote_qpn = one_in(2) ? shared->qpn : rnd();
+	if (one_in(16))
+		wqe->ud.kernel = (uint64_t)rnd() << 32 | rnd();
+}
+
 /* A request as a user might make it, with something wrong now and then. */
 static void any_send(struct attack *a, uint8_t *slot, const uint8_t *end)
 {
 	struct xroce_send_wqe wqe = {
 		.wr_id = rnd(),
-		.opcode = one_in(32) ? rnd() : rnd() % 7,
+		.opcode = one_in(32) ? rnd() : rnd() % (one_in(4) ? 12 : 7),
 		.num_sge = one_in(32) ? rnd() : rnd() % 5,
 		.flags = one_in(32) ? rnd() : rnd() % 16,
 		.inline_len = one_in(32) ? rnd() : rnd() % 256,
@@ -149,6 +193,8 @@ static void any_send(struct attack *a, uint8_t *slot, const uint8_t *end)
 
 	if (one_in(8))
 		wqe.rdma.remote_addr = shared->va + rnd() % VICTIM_LEN;
+	if (one_in(4))
+		any_datagram(a, &wqe);
 	if (slot + sizeof(wqe) > end)
 		return;
 	memcpy(slot, &wqe, sizeof(wqe));
@@ -244,8 +290,53 @@ static void set_state(struct ibv_qp *qp, enum ibv_qp_state state)
 	qp->state = state;
 }
 
+static struct ibv_qp *attack_qp(struct attack *a, int i)
+{
+	static const enum ibv_qp_type type[] = {
+		IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RC,
+	};
+	struct ibv_qp_init_attr init = {
+		.send_cq = a->cq,
+		.recv_cq = a->cq,
+		.srq = i / 2 == 3 ? a->srq : NULL,
+		.qp_type = type[i / 2],
+		.cap = { DEPTH, DEPTH, 4, 4, 256 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(a->pd, &init);
+
+	if (!qp)
+		err(1, "cannot create a QP");
+	return qp;
+}
+
+/* Garbage may drive them to ERR on the way. */
+static int attack_connect(struct ibv_qp *qp, const struct ibv_qp *to)
+{
+	struct ibv_qp_attr init = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+	};
+	struct ibv_qp_attr rtr, rts = rts_attr();
+	const int base = IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX;
+
+	if (qp->qp_type == IBV_QPT_RC)
+		return connect_qp(qp, to->qp_num);
+	if (qp->qp_type == IBV_QPT_UD)
+		return ibv_modify_qp(qp, &init, base | IBV_QP_QKEY) ?:
+		       (init.qp_state = IBV_QPS_RTR,
+			ibv_modify_qp(qp, &init, IBV_QP_STATE)) ?:
+		       ibv_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	rtr = rtr_attr(qp->context, to->qp_num);
+	return ibv_modify_qp(qp, &init, base | IBV_QP_ACCESS_FLAGS) ?:
+	       ibv_modify_qp(qp, &rtr, IBV_QP_STATE | IBV_QP_AV |
+			     IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			     IBV_QP_RQ_PSN) ?:
+	       ibv_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
 static void attack_open(struct attack *a, const char *dev)
 {
+	struct ibv_srq_init_attr srq = { .attr = { DEPTH, 4, 8 } };
 	int i;
 
 	a->ctx = open_device(dev);
@@ -255,14 +346,16 @@ static void attack_open(struct attack *a, const char *dev)
 	a->mr = ibv_reg_mr(a->pd, a->arena, ARENA_LEN, ALL_ACCESS);
 	if (!a->pd || !a->cq || !a->mr)
 		err(1, "cannot begin");
-	for (i = 0; i < QPS; i++) {
-		a->qp[i] = new_qp(a->pd, a->cq, DEPTH, 4);
-		if (!a->qp[i])
-			err(1, "cannot create a QP");
-	}
+	a->srq = ibv_create_srq(a->pd, &srq);
+	if (!a->srq)
+		err(1, "an SRQ");
 	for (i = 0; i < QPS; i++)
-		if (connect_qp(a->qp[i], a->qp[i ^ 1]->qp_num))
-			err(1, "cannot connect a QP");
+		a->qp[i] = attack_qp(a, i);
+	for (i = 0; i < QPS; i++)
+		if (attack_connect(a->qp[i], a->qp[i ^ 1]))
+			err(1, "cannot connect QP %d", i);
+	for (i = 0; i < AHS; i++)
+		a->ah[i] = ah_number(a->pd);
 	find_rings(a);
 }
 
@@ -273,30 +366,52 @@ static void reconnect(struct attack *a, int i)
 
 	set_state(one, IBV_QPS_RESET);
 	set_state(two, IBV_QPS_RESET);
-	/* Garbage may drive them to ERR on the way. */
-	connect_qp(one, two->qp_num);
-	connect_qp(two, one->qp_num);
+	attack_connect(one, two);
+	attack_connect(two, one);
+}
+
+/* One more mapping of a ring, used and gone, or kept in part. */
+static void map_again(struct attack *a)
+{
+	int i = rnd() % a->rings;
+	size_t len = a->ring[i].len;
+	uint8_t *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  a->ctx->cmd_fd, a->ring[i].off);
+
+	/* Neighbours in the list of mappings may have become one */
+	if (p == MAP_FAILED)
+		return;
+	p[rnd() % len] = rnd();
+	munmap(p + (one_in(2) && len > 4096 ? 4096 : 0), len);
 }
 
 /* One process: what it leaves is for the kernel to clean up, under fire. */
 static void attack(const char *dev)
 {
 	struct attack a = {};
+	struct good good = {};
 	pthread_t thread;
 	struct ibv_qp *qp;
-	int i;
+	int i, garbled;
 
 	attack_open(&a, dev);
+	good_open(&good, a.ctx);
+	garbled = open_device(dev)->cmd_fd;
 	if (pthread_create(&thread, NULL, scribbler, &a))
 		errx(1, "no thread");
 	for (i = 0; i < ROUND_MS; i++) {
 		qp = a.qp[rnd() % QPS];
 		doorbell(qp);
+		garble(garbled);
 		usleep(1000);
 		if (one_in(16))
 			set_state(qp, IBV_QPS_ERR);
 		if (one_in(4))
 			reconnect(&a, rnd() % QPS / 2 * 2);
+		if (one_in(8))
+			map_again(&a);
+		if (one_in(8) && !good_step(&good))
+			_exit(3);
 	}
 	_exit(0);
 }
@@ -316,32 +431,35 @@ static uint64_t counter(const char *dev, const char *name)
 	return value;
 }
 
-static bool rounds(const char *dev, int n)
+static bool rounds(const char *dev, int seconds)
 {
+	time_t end = time(NULL) + seconds;
 	int i, status, bad = 0;
 	pid_t pid;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; time(NULL) < end && bad < 5; i++) {
 		rnd();
 		pid = fork();
 		if (!pid) {
-			alarm(60);
+			alarm(120);
 			attack(dev);
 		}
 		waitpid(pid, &status, 0);
 		TAP_CHECK(bad, !status, "round %d: status %#x", i, status);
 	}
+	tap_note("%d rounds", i);
 	return !bad;
 }
 
 int main(int argc, char **argv)
 {
 	uint64_t refused, sent;
+	uint32_t steps;
 	int status;
 	pid_t pid;
 
 	if (argc < 2)
-		errx(2, "usage: rings DEVICE [ROUNDS [SEED]]");
+		errx(2, "usage: rings DEVICE [SECONDS [SEED]]");
 	seed = argc > 3 ? strtoull(argv[3], NULL, 0) : 4711;
 	tap_start();
 	tap_note("seed %llu", (unsigned long long)seed);
@@ -357,15 +475,18 @@ int main(int argc, char **argv)
 	}
 	refused = counter(argv[1], "send_err");
 	sent = counter(argv[1], "sent_pkts");
-	tap_ok(rounds(argv[1], argc > 2 ? atoi(argv[2]) : 30),
-	       "garbage in all rings, QPs that come and go");
+	steps = shared->steps;
+	tap_ok(rounds(argv[1], argc > 2 ? atoi(argv[2]) : 10),
+	       "garbage in all rings, while a QP beside them goes on");
 	refused = counter(argv[1], "send_err") - refused;
 	sent = counter(argv[1], "sent_pkts") - sent;
-	tap_note("%llu requests refused, %llu packets sent",
-		 (unsigned long long)refused, (unsigned long long)sent);
+	steps = shared->steps - steps;
+	tap_note("%llu requests refused, %llu packets sent, %u steps",
+		 (unsigned long long)refused, (unsigned long long)sent, steps);
 	tap_ok(refused > 100 && sent > 100, "the garbage was looked at");
 	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
 	waitpid(pid, &status, 0);
-	tap_ok(!status, "a victim's memory is as it was");
+	tap_ok(!status && steps > 10,
+	       "a victim's memory is as it was, its traffic goes on");
 	return tap_end();
 }
