@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A side's objects: made and connected, and destroyed in any order, where what
+ * is still in use says so. Run by the side's process.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+#include "life.h"
+
+/* As `ip netns exec` does: sysfs shows the namespace it was mounted in. */
+static void enter(const char *ns)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", ns);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET) || unshare(CLONE_NEWNS) ||
+	    mount("", "/", "none", MS_SLAVE | MS_REC, NULL) ||
+	    umount2("/sys", MNT_DETACH) ||
+	    mount(ns, "/sys", "sysfs", 0, NULL))
+		err(1, "namespace %s", ns);
+	close(fd);
+}
+
+/* Keep the device, but not the namespace. */
+static void leave(int home)
+{
+	if (setns(home, CLONE_NEWNET) || umount2("/sys", MNT_DETACH))
+		err(1, "leaving a namespace");
+}
+
+void side_open(struct side *s)
+{
+	int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), i;
+	struct ibv_device **list;
+
+	if (opts.ns[s->me])
+		enter(opts.ns[s->me]);
+	list = ibv_get_device_list(NULL);
+	for (i = 0; list && list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), opts.dev[s->me]))
+			s->ctx = ibv_open_device(list[i]);
+	if (!s->ctx)
+		errx(1, "cannot open %s", opts.dev[s->me]);
+	ibv_free_device_list(list);
+	if (opts.leave && opts.ns[s->me])
+		leave(home);
+	close(home);
+	fcntl(s->ctx->async_fd, F_SETFL, O_NONBLOCK);
+}
+
+static void find_gid(struct side *s, union ibv_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	int i;
+
+	for (i = 0; i < 256; i++) {
+		if (!ibv_query_gid(s->ctx, 1, i, gid) &&
+		    !memcmp(gid, mapped, sizeof(mapped))) {
+			s->gid_index = i;
+			return;
+		}
+	}
+	errx(1, "%s has no GID of an IPv4 address", opts.dev[s->me]);
+}
+
+#define NEED(p) do {						\
+	if (!(p))						\
+		err(1, "side %d: %s", s->me, #p);		\
+} while (0)
+
+static enum ibv_qp_type qp_type(int q)
+{
+	return q == Q_UC ? IBV_QPT_UC : q == Q_UD ? IBV_QPT_UD : IBV_QPT_RC;
+}
+
+static void make_memory(struct side *s)
+{
+	size_t len = area(AREA_END), i;
+
+	s->mem = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s->mem == MAP_FAILED)
+		err(1, "memory");
+	for (i = 0; i < SLOT; i++)
+		s->mem[area(AREA_CONST) + i] = i * 31;
+	NEED(s->mr = ibv_reg_mr(s->pd, s->mem, len, IBV_ACCESS_LOCAL_WRITE |
+				IBV_ACCESS_REMOTE_WRITE |
+				IBV_ACCESS_REMOTE_READ |
+				IBV_ACCESS_REMOTE_ATOMIC));
+}
+
+static void make_qps(struct side *s)
+{
+	struct ibv_srq_init_attr srq = { .attr = { RECVS, 1, 0 } };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qkey = 0x11111111,
+	};
+	int i, mask;
+
+	NEED(s->srq = ibv_create_srq(s->pd, &srq));
+	for (i = 0; i < NQ; i++) {
+		struct ibv_qp_init_attr init = {
+			.send_cq = s->cq,
+			.recv_cq = s->cq,
+			.srq = i == Q_SRQ ? s->srq : NULL,
+			.qp_type = qp_type(i),
+			.cap = { SENDS, RECVS, 1, 1, 64 },
+		};
+
+		NEED(s->qp[i] = ibv_create_qp(s->pd, &init));
+		mask = IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX;
+		mask |= i == Q_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+		attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+		if (init.qp_type == IBV_QPT_RC)
+			attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ |
+						IBV_ACCESS_REMOTE_ATOMIC;
+		NEED(!ibv_modify_qp(s->qp[i], &attr, mask));
+	}
+}
+
+static void connect_qp(struct side *s, int i, uint32_t psn)
+{
+	struct ibv_qp_attr attr = {
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = s->peer.qpn[i],
+		.rq_psn = s->peer.psn,
+		.sq_psn = psn,
+		.max_dest_rd_atomic = 4,
+		.max_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.timeout = opts.timeout,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = { .dgid = s->peer.gid, .hop_limit = 9,
+				 .sgid_index = s->gid_index },
+		},
+	};
+	int rtr = IBV_QP_STATE, rts = IBV_QP_STATE | IBV_QP_SQ_PSN;
+
+	if (i != Q_UD)
+		rtr |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+		       IBV_QP_RQ_PSN;
+	else
+		NEED(s->ah = ibv_create_ah(s->pd, &attr.ah_attr));
+	if (qp_type(i) == IBV_QPT_RC) {
+		rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		rts |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		       IBV_QP_MAX_QP_RD_ATOMIC;
+	}
+	attr.qp_state = IBV_QPS_RTR;
+	NEED(!ibv_modify_qp(s->qp[i], &attr, rtr));
+	attr.qp_state = IBV_QPS_RTS;
+	NEED(!ibv_modify_qp(s->qp[i], &attr, rts));
+}
+
+static void swap(int fd, const void *out, void *in, size_t len)
+{
+	if (write(fd, out, len) != (ssize_t)len ||
+	    read(fd, in, len) != (ssize_t)len)
+		errx(1, "the peer did not come up");
+}
+
+/* All of a side, connected with the other, which is at @fd. */
+void side_make(struct side *s, int fd)
+{
+	struct peer self = { .psn = rnd() & 0xffffff };
+	int i;
+
+	find_gid(s, &self.gid);
+	NEED(s->pd = ibv_alloc_pd(s->ctx));
+	NEED(s->channel = ibv_create_comp_channel(s->ctx));
+	NEED(s->cq = ibv_create_cq(s->ctx, 2 * NQ * (SENDS + RECVS), NULL,
+				   s->channel, rnd() % 2));
+	make_memory(s);
+	make_qps(s);
+	for (i = 0; i < NQ; i++)
+		self.qpn[i] = s->qp[i]->qp_num;
+	self.rkey = s->mr->rkey;
+	self.va = (uintptr_t)s->mem;
+	swap(fd, &self, &s->peer, sizeof(self));
+	for (i = 0; i < NQ; i++)
+		connect_qp(s, i, self.psn);
+	/* Nobody sends before both are there */
+	swap(fd, &self, &self, 1);
+}
+
+enum { O_QP, O_CQ = NQ, O_SRQ, O_MR, O_AH, O_PD, O_CHANNEL, O_END };
+
+static int destroy(struct side *s, int o)
+{
+	switch (o) {
+	case O_CQ:
+		return ibv_destroy_cq(s->cq);
+	case O_SRQ:
+		return ibv_destroy_srq(s->srq);
+	case O_MR:
+		return ibv_dereg_mr(s->mr);
+	case O_AH:
+		return ibv_destroy_ah(s->ah);
+	case O_PD:
+		return ibv_dealloc_pd(s->pd);
+	case O_CHANNEL:
+		return ibv_destroy_comp_channel(s->channel);
+	default:
+		return ibv_destroy_qp(s->qp[o]);
+	}
+}
+
+/* Which of the objects an object has to outlive. */
+static unsigned int users(int o)
+{
+	const unsigned int qps = (1 << NQ) - 1;
+
+	switch (o) {
+	case O_CQ:
+		return qps;
+	case O_SRQ:
+		return 1 << Q_SRQ;
+	case O_PD:
+		return qps | 1 << O_SRQ | 1 << O_MR | 1 << O_AH;
+	case O_CHANNEL:
+		return 1 << O_CQ;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * side_free() - destroy all of a side's objects in random order
+ * @s: the side
+ * @busy: try those in use too: they are busy. Not where the device may be gone
+ */
+bool side_free(struct side *s, bool busy)
+{
+	unsigned int left = (1 << O_END) - 1;
+	bool ok = true;
+	int o, ret, want;
+
+	while (left) {
+		o = rnd() % O_END;
+		if (!(left & 1 << o))
+			continue;
+		want = users(o) & left ? EBUSY : 0;
+		if (want && !busy)
+			continue;
+		ret = destroy(s, o);
+		if (ret != want) {
+			warnx("side %d: destroying %d: %s, not %s (left: %#x)",
+			      s->me, o, strerror(ret), strerror(want), left);
+			ok = false;
+		}
+		if (!want)
+			left &= ~(1u << o);
+	}
+	ret = ibv_close_device(s->ctx);
+	if (ret)
+		warnx("side %d: close: %s", s->me, strerror(ret));
+	munmap(s->mem, area(AREA_END));
+	return ok && !ret;
+}
+
+/* Every page of a ring, as it may be used at any time. */
+static void use(volatile uint8_t *p, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i += 512)
+		p[i] = p[i] + 1;
+}
+
+static bool ring_outlives(uint8_t *p, size_t len)
+{
+	volatile uint8_t *to;
+	int status;
+	pid_t pid;
+
+	use(p, len);
+	pid = fork();
+	if (!pid) {
+		use(p, len);
+		_exit(munmap(p + 4096, len > 4096 ? 4096 : 0) && len > 4096);
+	}
+	if (waitpid(pid, &status, 0) != pid || status) {
+		warnx("a child with the mapping: status %#x", status);
+		return false;
+	}
+	to = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	to = mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	if (to == MAP_FAILED) {
+		warn("mremap");
+		return false;
+	}
+	use(to, len);
+	if (len > 4096 && munmap((void *)(to + 4096), len - 4096)) {
+		warn("munmap of a part");
+		return false;
+	}
+	use(to, 4096);
+	munmap((void *)to, 4096);
+	return true;
+}
+
+/*
+ * The rings of this process, whose device or module has gone, are memory like
+ * any other. They are none of libibverbs' any more.
+ */
+bool side_maps(void)
+{
+	unsigned long from, to;
+	char line[512];
+	int n = 0;
+	FILE *f;
+
+	for (;;) {
+		f = fopen("/proc/self/maps", "r");
+		from = 0;
+		while (f && fgets(line, sizeof(line), f)) {
+			if (strstr(line, "uverbs") &&
+			    sscanf(line, "%lx-%lx", &from, &to) == 2)
+				break;
+			from = 0;
+		}
+		if (f)
+			fclose(f);
+		if (!from)
+			break;
+		if (!ring_outlives((void *)from, to - from))
+			return false;
+		n++;
+	}
+	/* SQ and RQ each, a CQ, an SRQ, adjacent ones as one */
+	if (!n)
+		warnx("no ring was mapped");
+	return n;
+}
