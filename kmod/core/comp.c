@@ -173,6 +173,19 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 	xroce_req_advance(qp, xroce_psn_add(pkt->psn, 1));
 }
 
+/*
+ * A NAK for what has arrived meanwhile, out of order as the NAK itself: behind
+ * that the peer has dropped something all the same, and for all we know nobody
+ * will say so again. What is outstanding goes once more.
+ */
+static void xroce_comp_late(struct xroce_qp *qp, const struct xroce_pkt *pkt)
+{
+	if (!(pkt->info & XROCE_OP_ACK) || pkt->syndrome != XROCE_NAK_PSN)
+		return;
+	xroce_env_count(qp->dev, XROCE_CNT_NAK_SEQ_RCVD, 1);
+	xroce_comp_lost(qp, qp->hot.una);
+}
+
 /**
  * xroce_comp_rx() - a response has arrived, its ICRC and addresses are right
  * @qp: the queue pair
@@ -184,6 +197,7 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 
 	switch (xroce_req_ack(&qp->hot, pkt->psn)) {
 	case XROCE_ACK_OLD:
+		xroce_comp_late(qp, pkt);
 		return;
 	case XROCE_ACK_GHOST:
 		xroce_env_count(qp->dev, XROCE_CNT_DROP_GHOST, 1);

@@ -203,6 +203,54 @@ static void run_lost_request(u64 seed)
 	finish();
 }
 
+static void deliver_at(struct sim_ep *from, const u8 *buf, u32 len, u64 when)
+{
+	struct sim_pkt *pkt = calloc(1, sizeof(*pkt));
+
+	pkt->to = from->peer->node;
+	pkt->ep = from->peer;
+	pkt->len = len;
+	pkt->buf = malloc(len);
+	memcpy(pkt->buf, buf, len);
+	sim_at(when, SIM_EV_PKT, NULL, pkt, 0);
+}
+
+/* The last but one comes late, and its NAK later than its ACK. */
+static bool late_rule(struct sim_ep *from, const u8 *buf, u32 len,
+		      const struct xroce_pkt *p)
+{
+	u64 late = 0;
+
+	if (p->info & XROCE_OP_REQUEST && ++rule.seen == rule.skip)
+		late = 5 * W->cfg.delay;
+	else if (p->info & XROCE_OP_ACK && p->syndrome == XROCE_NAK_PSN &&
+		 !rule.dropped++)
+		late = 50 * W->cfg.delay;
+	if (late)
+		deliver_at(from, buf, len, sim_now() + late);
+	return late;
+}
+
+/* An ACK that overtakes a NAK does not make it unheard. */
+static void run_late_nak(u64 seed)
+{
+	struct sim_cfg cfg = base_cfg();
+	struct sim_conn *c = sim_pair(&cfg);
+	u32 n = sim_range(2, 12);
+
+	(void)seed;
+	memset(&rule, 0, sizeof(rule));
+	rule.skip = n - 1;
+	W->drop = late_rule;
+	post(&c->ep[0], XROCE_WR_RDMA_WRITE, n << cfg.mtu_shift);
+	sim_settle_all(5 * SIM_MS);
+	sim_check(rule.dropped, "no NAK");
+	is(NAK_SEQ_SENT, 1);
+	is(NAK_SEQ_RCVD, 1);
+	is(TIMEOUT, 0);
+	finish();
+}
+
 /* A READ response: the next one tells. */
 static void run_lost_response(u64 seed)
 {
@@ -587,6 +635,8 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "quiet", "nothing lost: nothing sent twice, few ACKs", run_quiet, 0,
 	  10 },
 	{ "lost-request", "recovered by one NAK", run_lost_request, 0, 60 },
+	{ "late-nak", "a NAK behind the ACK that it should precede", run_late_nak,
+	  0, 40 },
 	{ "lost-response", "READ recovered by an implied NAK",
 	  run_lost_response, 0, 60 },
 	{ "lost-atomic", "recovered by an implied NAK, executed once",
