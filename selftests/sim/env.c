@@ -123,7 +123,7 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when)
 	/* Who waits for no answer waits for memory alone. */
 	sim_check(ep->transport == XROCE_RC || ep->no_frame || W->checks_off,
 		  "QP %u: a timer without a reason", ep->idx);
-	ep->no_frame = false;
+	ep->no_frame -= !!ep->no_frame;
 	if (ep->timer_at && ep->timer_at <= when)
 		return;
 	ep->timer_at = when;
@@ -152,7 +152,7 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 		  "a frame of %u bytes asked for", len);
 	if (sim_chance(W->cfg.nomem)) {
 		sim_trace("%u: no frame", ep_of(qp)->idx);
-		ep_of(qp)->no_frame = true;
+		ep_of(qp)->no_frame++;
 		return NULL;
 	}
 	if (len > 128 && sim_chance(5000))
@@ -217,6 +217,12 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 		taken = W->take(ep, f, n);
 	for (i = 0; i < taken; i++)
 		give_away(ep, f[i]);
+	/* A device that cannot say no drops it, and that is known. */
+	if (taken < n && sim_chance(W->cfg.full)) {
+		xroce_env_frame_free(f[taken]);
+		f[taken] = NULL;
+		ep->no_frame++;
+	}
 	if (sim_chance(W->cfg.smp) && W->depth < 3) {
 		bh_off = 0;
 		W->depth++;

@@ -77,6 +77,7 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
 /**
  * struct sim_cfg - what a world is like; chances are in 1/10000
  * @partial: that the device takes only part of a burst
+ * @full: that it drops one more then
  * @nomem: that there is no memory for a frame
  * @smp: that another CPU comes in between while a burst is being sent
  * @rnr_late: that receives are posted late
@@ -99,6 +100,7 @@ struct sim_cfg {
 	u32 reorder;
 	u32 corrupt;
 	u32 partial;
+	u32 full;
 	u32 nomem;
 	u32 smp;
 	u32 rnr_late;
@@ -436,7 +438,7 @@ enum sim_ep_state {
  * @sqd: its user waits for the send queue to be drained, and then for a while;
  *	@sqd_event: for the event; @drained: it has come
  * @cnp_owed, @cnp_next: a notification is due, and none before
- * @no_frame: a frame was refused
+ * @no_frame: how often a frame was refused, or dropped, in this run
  * @av: the path, and what it must look like
  */
 struct sim_ep {
@@ -459,7 +461,7 @@ struct sim_ep {
 	bool sqd_event;
 	bool drained;
 	bool cnp_owed;
-	bool no_frame;
+	u32 no_frame;
 	u64 cnp_next;
 	u32 qkey;
 	u32 groups;		/* 1 << group */

@@ -213,6 +213,8 @@ void unrel_idle(struct sim_ep *ep)
 {
 	u8 state = ep->qp.hot.state;
 
+	if (!ep->in_xmit)
+		ep->no_frame = 0;
 	if (ep->transport == XROCE_RC || ep->in_xmit || W->checks_off ||
 	    ep->qp.dead || (state != XROCE_QPS_RTS && state != XROCE_QPS_SQD))
 		return;
