@@ -125,7 +125,8 @@ bug one-retry-less comp 'if (!req->retries) {' 'if (req->retries <= 1) {'
 bug retries-for-ever comp 'req->retries--;' ''
 bug untaken-lost tx 'xroce_req_rewind(qp, f->psn);' ';'
 bug untaken-answer-lost tx 'xroce_resp_untaken(qp, f);' ';'
-bug untaken-after-reset tx 'if (qp->gen == gen) {' 'if (1) {'
+bug untaken-after-reset tx 'if (qp->resets == life) {' 'if (1) {'
+bug dropped-lost tx 'xroce_wait_full(qp);' ';'
 
 # completions
 bug no-flush-unsignalled req \
@@ -151,12 +152,82 @@ bug revoked-used mr 'READ_ONCE(mr->valid) && ' ''
 bug qp-right-ignored resp '!(qp->access & XROCE_REMOTE_READ) ||' ''
 bug receive-overflow resp \
 	'if (pkt->payload_len > resp->wqe->len - resp->offset) {' 'if (0) {'
-bug any-source rx 'if (!xroce_av_match(&qp->av, rx->l3))' 'if (0)'
-bug any-icrc rx 'if (!xroce_rx_icrc_ok(rx))' 'if (0)'
-bug any-pkey rx 'if ((pkt->pkey ^ qp->pkey) & 0x7fff ||' 'if (0 &&'
+bug any-source rx '!xroce_av_match(&qp->av, rx->l3)' '0'
+bug any-icrc rx 'if (!xroce_rx_icrc_ok(rx))\n\t\tgoto' 'if (0)\n\t\tgoto'
+bug any-pkey rx '(pkt->pkey ^ qp->pkey) & 0x7fff ||' '0 &&'
+
+# UC: whole or not at all
+bug uc-hole resp 'if (hot->epsn != pkt->psn || (pkt->info & XROCE_OP_FIRST))' \
+	'if (pkt->info & XROCE_OP_FIRST)'
+bug uc-never-again resp 'hot->epsn = pkt->psn;\n\tif (!xroce_resp_order' \
+	'if (!xroce_resp_order'
+bug uc-first-in-message resp '|| (pkt->info & XROCE_OP_FIRST))\n\t\thot->msg' \
+	')\n\t\thot->msg'
+bug uc-goes-on resp 'if (!ok)\n\t\thot->msg = 0;' ''
+bug uc-fatal resp 'if (!xroce_qp_reliable(qp)) {\n\t\txroce_env_count(qp->dev, XROCE_CNT_DROP_REQUEST, 1);\n\t\treturn;\n\t}\n\tqp->resp.nak' \
+	'qp->resp.nak'
+bug uc-too-long resp 'if (!xroce_qp_reliable(qp)) {\n\t\t\txroce_env_count(qp->dev, XROCE_CNT_DROP_TOO_LONG, 1);\n\t\t\treturn false;\n\t\t}' ''
+bug uc-timer req '!req->timeout || !xroce_qp_reliable(qp)' '0'
+bug uc-early req 'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))' \
+	'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))\n\t\txroce_req_advance(qp, qp->hot.next);\n\tif (!xroce_qp_reliable(qp))'
+bug uc-late tx 'xroce_req_advance(qp, qp->hot.next);' ';'
+bug uc-invalidate req 'return wr <= XROCE_WR_SEND_WITH_IMM;' \
+	'return wr <= XROCE_WR_SEND_WITH_IMM || wr == XROCE_WR_SEND_WITH_INV;'
+bug moved-path qp 'if (mask & XROCE_ATTR_AV) {' \
+	'if (mask & XROCE_ATTR_AV) {\n\t\tqp->resets++;'
+
+# UD
+bug ud-grh-place dgram 'memcpy(grh + 20, l3, 20);' 'memcpy(grh, l3, 20);'
+bug ud-no-grh dgram '.byte_len = XROCE_GRH_LEN + pkt->payload_len' \
+	'.byte_len = pkt->payload_len'
+bug ud-receive-lost dgram 'XROCE_CNT_DROP_TOO_LONG, 1);' \
+	'XROCE_CNT_DROP_TOO_LONG, 1); resp->wqe_held = false;'
+bug ud-source dgram '.src_qp = pkt->sqpn,' '.src_qp = qp->hot.dest_qpn,'
+bug ud-any-qkey rx 'pkt->qkey != qp->qkey' '0'
+bug ud-own-qkey req '(s32)wqe->ud.remote_qkey < 0' '0'
+bug ud-any-address rx '!xroce_env_local(rx)' '0'
+bug ud-over-mtu req 'sum > (ud ? xroce_mtu(qp) : XROCE_MAX_MSG)' \
+	'sum > XROCE_MAX_MSG'
+bug ud-any-ah req '!ah || ah->pd != qp->pd' '!ah'
+bug ud-path-kept req 'qp->av = ah->av;' 'if (!qp->av.l3_len) qp->av = ah->av;'
+bug group-uncounted rx 'else if (!xroce_env_group(rx))' \
+	'else if (!xroce_env_group(rx) && 0)'
+bug group-any-transport rx 'if (!(rx->pkt.info & XROCE_OP_DETH))' 'if (0)'
+
+# SQE, SQD
+bug sqe-is-err req 'xroce_qp_send_error(qp);' 'xroce_qp_error(qp);'
+bug sqe-no-flush qp 'qp->hot.max = qp->hot.next;\n\txroce_qp_flush_sends(qp);' \
+	'qp->hot.max = qp->hot.next;'
+bug sqe-no-late-flush tx \
+	'else if (qp->hot.state == XROCE_QPS_SQE)\n\t\t\txroce_qp_send_error(qp);' ''
+bug sqe-deaf rx 'case XROCE_QPS_SQE:\n' ''
+bug sqd-no-event req 'xroce_env_qp_event(qp, XROCE_EVENT_SQ_DRAINED);' ''
+bug sqd-not-at-once qp '\txroce_req_drained(qp);\n\tspin_unlock' '\tspin_unlock'
+bug sqd-two-events req 'qp->sqd_notify = false;' ''
+bug sqd-stale-event qp 'if (attr->state != XROCE_QPS_SQD)\n\t\t\t\tqp->sqd_notify = false;' ''
+bug sqd-fails req 'if (!e->started && qp->hot.state == XROCE_QPS_SQD)' 'if (0)'
+
+# shared receive queues
+bug srq-pd resp '.off = pkt->hdr_len, .pd = qp->rq->pd,' \
+	'.off = pkt->hdr_len,'
+bug srq-pd-ud dgram '.off = rx->pkt.hdr_len, .pd = qp->rq->pd,' \
+	'.off = rx->pkt.hdr_len,'
+bug srq-limit-again rq 'if (few)\n\t\trq->limit = 0;' ''
+bug srq-limit-late rq 'few = n - 1 < rq->limit;' 'few = n < rq->limit;'
+bug srq-flushed qp 'if (qp->srq)\n\t\treturn;\n\tfor (left' 'for (left'
+bug srq-no-last-wqe qp 'xroce_env_qp_event(qp, XROCE_EVENT_LAST_WQE);' ';'
+
+# congestion
+bug cnp-storm resp 'if (now < qp->resp.cnp_next)\n\t\treturn;' ''
+bug cnp-untaken resp 'resp->cnp = true;\n\t\treturn;' 'return;'
+bug cnp-for-cnp rx ' && !(pkt->info & XROCE_OP_CNP))\n\t\txroce_resp_marked' \
+	')\n\t\txroce_resp_marked'
+bug cnp-deaf rx 'xroce_cc_cnp(qp);' ';'
+bug cnp-anybody rx '? !xroce_qp_reliable(qp) :' '? 0 :'
+bug cnp-no-becn resp 'XROCE_BTH_BECN >> 24' '0'
 
 # locks
-bug lock-leaked rx 'spin_unlock(&qp->lock);\n\t\tgoto drop;' 'goto drop;'
+bug lock-leaked rx 'if (drop) {\n\t\tspin_unlock(&qp->lock);' 'if (drop) {'
 bug event-under-lock cq \
 	'spin_unlock_irqrestore(&cq->lock, flags);\n\tif (overrun)' \
 	'if (event)\n\t\txroce_env_cq_event(cq);\n\tevent = false;\n\tspin_unlock_irqrestore(&cq->lock, flags);\n\tif (overrun)'

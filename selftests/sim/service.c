@@ -149,6 +149,20 @@ static void run_uc_whole(u64 seed)
 	finish();
 }
 
+/* The same datagram, to an address that is not the node's. */
+static bool readdress(struct sim_ep *from, const u8 *buf, u32 len,
+		      const struct xroce_pkt *p)
+{
+	u8 b[48 + 24 + 4096 + 8];
+
+	(void)p;
+	memcpy(b, buf, len);
+	b[b[0] >> 4 == 4 ? 18 : 30] ^= 1 << sim_below(8);
+	wire_icrc_set(b, len);
+	sim_raw_rx(from->peer->node, b, len, false);
+	return true;
+}
+
 /* Every rule of a datagram's way, one after the other. */
 static void run_ud_rules(u64 seed)
 {
@@ -205,6 +219,12 @@ static void run_ud_rules(u64 seed)
 	}
 	sim_settle_all(SIM_MS);
 	sim_run_until(sim_now() + SIM_MS);
+	is(RX_SEND, 4);
+	W->drop = readdress;
+	sim_post(ep, &opt);
+	sim_settle_all(SIM_MS);
+	W->drop = NULL;
+	is(DROP_ADDR, 1);
 	is(RX_SEND, 4);
 	/* A group: both, one, nobody. */
 	sim_post_recvs(ep);

@@ -221,6 +221,10 @@ void unrel_idle(struct sim_ep *ep)
 	sim_check(ep->qp.req.ring->cons == ep->u.done, "QP %u: %u work requests"
 		  " completed, %u taken", ep->idx, ep->qp.req.ring->cons,
 		  ep->u.done);
+	sim_check(state != XROCE_QPS_RTS || ep->defer_pending || ep->timer_at ||
+		  ep->qp.req.ring->prod == ep->u.done,
+		  "QP %u: %u work requests wait for nobody", ep->idx,
+		  ep->qp.req.ring->prod - ep->u.done);
 }
 
 static void op_end(struct sim_ep *ep, struct sim_op *op, u8 status)
