@@ -78,6 +78,8 @@ static void run_fair(u64 seed)
 	cfg.cwnd_max = 1024;
 	cfg.max_len = 1 << 19;
 	cfg.jitter = 2 * SIM_US;
+	/* Marks at random would set the pace, and the queue stay empty. */
+	cfg.unmarked = true;
 	sim_world_new(&cfg, 0);
 	sink = W->node[FLOWS];
 	for (i = 0; i < FLOWS; i++) {
