@@ -113,6 +113,7 @@ rounds() {
 
 life_unload() {
 	rdma_down
-	rmmod xroce || return
+	# an XDP program may hold it for a few milliseconds more
+	wait_for 10 rmmod xroce || return
 	[ ! -d /sys/module/xroce ]
 }
