@@ -88,12 +88,11 @@ static int victim(const char *dev)
 	shared->qpn = good.qp[1]->qp_num;
 	shared->ah = ah_number(pd);
 	__atomic_store_n(&shared->ready, 1, __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE))
+	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE)) {
 		if (!good_step(&good))
 			return 1;
-		else
-			__atomic_store_n(&shared->steps, good.n,
-					 __ATOMIC_RELAXED);
+		__atomic_store_n(&shared->steps, good.n, __ATOMIC_RELAXED);
+	}
 	for (i = 0; i < VICTIM_LEN; i++)
 		if (mem[i] != (uint8_t)(i * 7))
 			return 1;

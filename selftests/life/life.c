@@ -170,6 +170,14 @@ static bool end(int i, bool killed)
 	return ok;
 }
 
+/* Both, whatever becomes of the first. */
+static bool end_both(int first, bool killed, bool other_killed)
+{
+	bool ok = end(first, killed);
+
+	return end(!first, other_killed) && ok;
+}
+
 static void some_time(void)
 {
 	usleep(rnd() % 20000);
@@ -186,7 +194,7 @@ static bool round_kill(int n)
 			kill(pid[i], SIGKILL);
 	if (rnd() % 2)
 		usleep(rnd() % 200000);
-	return end(0, victims & 1) & end(1, victims & 2) & ok;
+	return end_both(0, victims & 1, victims & 2) && ok;
 }
 
 static bool round_destroy(void)
@@ -198,7 +206,7 @@ static bool round_destroy(void)
 	some_time();
 	stop(first);
 	some_time();
-	return end(first, false) & end(!first, false) & ok;
+	return end_both(first, false, false) && ok;
 }
 
 static bool read_line(char *line, int len)
@@ -225,7 +233,7 @@ static bool round_ask(void)
 	if (ok && go)
 		ok = flows();
 	shared->any = 1;
-	ok &= end(0, false) & end(1, false);
+	ok &= end_both(0, false, false);
 	printf("%s\n", ok ? "ok" : "failed");
 	fflush(stdout);
 	return ok;
@@ -236,9 +244,7 @@ static bool end_revoke(void)
 {
 	while (!ended(0) && !ended(1))
 		usleep(10000);
-	return (ended(0) ? end(0, false) & end(1, false) :
-			   end(1, false) & end(0, false)) &
-	       !shared->broken[0];
+	return end_both(!ended(0), false, false) && !shared->broken[0];
 }
 
 /* Return: rounds that failed. */

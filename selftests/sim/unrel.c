@@ -679,7 +679,8 @@ static void recv_flushed(struct sim_ep *ep, const struct xroce_cqe *cqe)
 {
 	struct sim_recv *rv = ep->u.held;
 
-	sim_check(ep->qp.hot.state == XROCE_QPS_ERR && may_end(ep), "QP %u: a receive is flushed in state %u",
+	sim_check(ep->qp.hot.state == XROCE_QPS_ERR && may_end(ep),
+		  "QP %u: a receive is flushed in state %u",
 		  ep->idx, ep->qp.hot.state);
 	ep->u.held = NULL;
 	if (!rv && !ep->srq)
