@@ -29,7 +29,9 @@ static u64 net_links(struct sim_node *from, struct sim_node *to, u32 len)
 	from->link_free = max(from->link_free, now) + wire / 4;
 	t = from->link_free + c->delay / 2;
 	to->in_pkts++;
-	if (to->in_free > t && (to->in_free - t) * c->rate / SIM_SEC > c->queue) {
+	to->in_queue = to->in_free > t ?
+		       (to->in_free - t) * c->rate / SIM_SEC : 0;
+	if (to->in_queue > c->queue) {
 		to->in_drops++;
 		return 0;
 	}
@@ -57,7 +59,13 @@ static void net_queue(struct sim_node *from, struct sim_node *to,
 		if (sim_chance(2000))
 			pkt->len = sim_range(20, len);
 	}
-	pkt->ce = !c->unmarked && sim_chance(c->mark ? c->mark : 100);
+	if (c->mark_from)	/* as RED does */
+		pkt->ce = to->in_queue > c->mark_from &&
+			  sim_chance((to->in_queue - c->mark_from) * 1000 /
+				     c->mark_from);
+	else
+		pkt->ce = !c->unmarked &&
+			  sim_chance(c->mark ? c->mark : 100);
 	t += c->delay + (c->jitter ? sim_rnd() % c->jitter : 0);
 	if (sim_chance(c->reorder))
 		t += sim_rnd() % (4 * (c->delay + c->jitter) + 20 * SIM_US);

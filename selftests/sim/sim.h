@@ -87,7 +87,8 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
  * @srq: that a QP receives from a shared queue
  * @bad: UC, UD: that a send fails where it is posted
  * @sqd: that a user drains a send queue
- * @mark: that a packet is marked; 0: some are; @unmarked: none
+ * @mark: that a packet is marked; 0: some are; @unmarked: none, but what meets a
+ *	queue of @mark_from bytes and more, one in 10 at twice that
  * @rate: bytes a second to a node, 0 is without limit; four times that from it
  * @queue: bytes that the way to a node queues, with @rate
  */
@@ -111,6 +112,7 @@ struct sim_cfg {
 	u32 bad;
 	u32 sqd;
 	u32 mark;
+	u32 mark_from;
 	u64 delay;
 	u64 jitter;
 	u64 rate;
@@ -536,6 +538,7 @@ struct sim_node {
 	struct sim_srq *srq[SIM_SRQS];
 	u64 link_free;			/* egress: when the last byte is out */
 	u64 in_free;			/* ingress of a limited link */
+	u64 in_queue;			/* bytes that the last packet met */
 	u64 in_drops;
 	u64 in_pkts;
 	u64 path_last[SIM_MAX_NODES];
