@@ -6,6 +6,7 @@
  * For each message of the former a line is printed that says what the packet must
  * be like: "expect IMM SL DSCP FLOW-LABEL SOURCE-PORT", a port of 0 for any.
  */
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "ud.h"
@@ -89,6 +90,7 @@ struct stream {
 	uint32_t next;		/* messages before it have come, or will not */
 	uint32_t came;
 	bool write;
+	bool seen[MESSAGES];
 };
 
 static uint32_t length(uint32_t n)
@@ -103,19 +105,23 @@ static uint32_t place(uint32_t n)
 
 /*
  * What came of a window: whole messages, in order, none twice. Only a message of
- * one packet may: to UC it is a new one, wherever its PSN (IBTA 9.8.2.2).
+ * one packet may: to UC it is a new one, wherever its PSN (IBTA 9.8.2.2). So is
+ * any that comes whole behind a later one, where the network keeps no order.
  */
 static bool stream_reap(struct stream *st, uint32_t end)
 {
 	struct ibv_wc wc;
+	bool any_order = getenv("XROCE_ANY_ORDER");
 	uint32_t n;
 
 	while (ibv_poll_cq(st->p[B].rcq, 1, &wc) > 0) {
 		NEED(wc.status == IBV_WC_SUCCESS, "receive: %s",
 		     ibv_wc_status_str(wc.status));
 		n = be32toh(wc.imm_data);
-		NEED(n < end && (n >= st->next || length(n) <= mtu_bytes(MTU)),
+		NEED(n < end && (n >= st->next || length(n) <= mtu_bytes(MTU) ||
+				 (any_order && !st->seen[n])),
 		     "message %u after %u of %u", n, st->next, end);
+		st->seen[n] = true;
 		NEED(wc.byte_len == length(n), "%u bytes of %u", wc.byte_len,
 		     length(n));
 		TRY(same(B, st->write ? place(n) :
