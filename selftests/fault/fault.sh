@@ -52,8 +52,7 @@ netem_did() {
 	local p from
 	for p in p1 p2; do
 		case $1 in
-		# what it marks it counts so too
-		lost | marked) [ "$(netem_count $p drops)" -gt 0 ] ;;
+		lost)	[ "$(netem_count $p drops)" -gt 0 ] ;;
 		# what it sends ahead of others it counts as requeued
 		reordered) [ "$(netem_count $p requeues)" -gt 0 ] ;;
 		# more left by it than came in by the other port
@@ -63,7 +62,7 @@ netem_did() {
 			[ "$(netem_count $p packets)" -gt \
 			  $(($(rx_packets $from) - before[$from])) ] ;;
 		# not counted by netem, but by the devices
-		damaged) [ "$(netem_count $p packets)" -gt 200 ] ;;
+		damaged | marked) [ "$(netem_count $p packets)" -gt 200 ] ;;
 		esac || return 1
 	done
 }
