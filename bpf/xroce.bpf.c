@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The XDP program of a link: which frames are RoCEv2 for our MAC and a GID of
- * ours, which of those are malformed, and which CPU takes the rest. Runs in NAPI, holds no
- * lock. All else passes as it came: the host may be a bridge or a router.
+ * ours, which of those are malformed, and which CPU takes the rest. Runs in NAPI,
+ * holds no lock. All else passes as it came: the host may be a bridge or a router.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>

@@ -26,7 +26,6 @@ static int xroce_ib_create_cq(struct ib_cq *ib,
 	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
 	struct xroce_link *link = to_xlink(ib->device);
 	struct xroce_create_cq_resp resp = {};
-	struct ib_ucontext *uctx = NULL;
 	struct xroce_kcq *kcq;
 	u32 depth;
 	int err;
@@ -38,16 +37,13 @@ static int xroce_ib_create_cq(struct ib_cq *ib,
 		return -EINVAL;
 	if (!atomic_add_unless(&link->cqs, 1, XROCE_MAX_CQ))
 		return -ENOMEM;
-	if (udata)
-		uctx = &rdma_udata_to_drv_context(udata, struct xroce_uctx,
-						  ib)->ib;
 	kcq = kzalloc(sizeof(*kcq), GFP_KERNEL_ACCOUNT);
 	if (!kcq) {
 		err = -ENOMEM;
 		goto err_count;
 	}
 	depth = roundup_pow_of_two(attr->cqe);
-	kcq->ring = xroce_ring_alloc(uctx, depth,
+	kcq->ring = xroce_ring_alloc(xroce_udata_uctx(udata), depth,
 				     sizeof(struct xroce_cqe), &resp.ring);
 	if (IS_ERR(kcq->ring)) {
 		err = PTR_ERR(kcq->ring);

@@ -93,27 +93,19 @@ static int kqp_alloc_sq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 static int kqp_alloc_rq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 			struct ib_qp_cap *cap, struct xroce_ring_info *info)
 {
-	u32 depth, stride;
-
 	if (kqp->qp.srq) {
 		cap->max_recv_wr = 0;
 		cap->max_recv_sge = 0;
 		return 0;
 	}
-	depth = roundup_pow_of_two(max(cap->max_recv_wr, 1U));
-	stride = ALIGN(sizeof(struct xroce_recv_wqe) +
-		       cap->max_recv_sge * sizeof(struct xroce_sge),
-		       XROCE_SLOT_ALIGN);
-	kqp->rq_ring = xroce_ring_alloc(uctx, depth, stride, info);
+	kqp->rq_ring = xroce_rq_alloc(&kqp->own_rq, uctx, &cap->max_recv_wr,
+				      cap->max_recv_sge, info);
 	if (IS_ERR(kqp->rq_ring)) {
 		int err = PTR_ERR(kqp->rq_ring);
 
 		kqp->rq_ring = NULL;
 		return err;
 	}
-	xroce_rq_init(&kqp->own_rq, kqp->rq_ring->ring, depth, stride,
-		      cap->max_recv_sge);
-	cap->max_recv_wr = depth;
 	return 0;
 }
 
@@ -197,7 +189,7 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 			      struct ib_udata *udata)
 {
 	struct xroce_create_qp_resp resp = {};
-	struct ib_ucontext *uctx = NULL;
+	struct ib_ucontext *uctx = xroce_udata_uctx(udata);
 	struct xroce_kqp *kqp;
 	int err;
 
@@ -206,9 +198,6 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	err = kqp_check_init(init, udata);
 	if (err)
 		return err;
-	if (udata)
-		uctx = &rdma_udata_to_drv_context(udata, struct xroce_uctx,
-						  ib)->ib;
 	kqp = kqp_alloc(ib, init, !udata);
 	if (!kqp)
 		return -ENOMEM;

@@ -3,8 +3,6 @@
  * Shared receive queue verbs. Process context, serialised by the consumer; the
  * core takes from the ring under the queue's own lock, which guards the limit.
  */
-#include <linux/log2.h>
-
 #include "xroce.h"
 
 static int xroce_ib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
@@ -22,8 +20,6 @@ static int xroce_ib_create_srq(struct ib_srq *ib,
 	struct xroce_link *link = to_xlink(ib->device);
 	struct xroce_ksrq *srq = to_ksrq(ib);
 	struct xroce_create_srq_resp resp = {};
-	struct xroce_uctx *uctx = NULL;
-	u32 depth, stride;
 	int err;
 
 	if (init->srq_type != IB_SRQT_BASIC)
@@ -35,24 +31,17 @@ static int xroce_ib_create_srq(struct ib_srq *ib,
 		return -EINVAL;
 	if (!atomic_add_unless(&link->srqs, 1, XROCE_MAX_SRQ))
 		return -ENOMEM;
-	if (udata)
-		uctx = rdma_udata_to_drv_context(udata, struct xroce_uctx, ib);
-	depth = roundup_pow_of_two(init->attr.max_wr);
-	stride = ALIGN(sizeof(struct xroce_recv_wqe) + init->attr.max_sge *
-		       sizeof(struct xroce_sge), XROCE_SLOT_ALIGN);
-	srq->ring = xroce_ring_alloc(uctx ? &uctx->ib : NULL, depth, stride,
-				     &resp.ring);
+	srq->ring = xroce_rq_alloc(&srq->rq, xroce_udata_uctx(udata),
+				   &init->attr.max_wr, init->attr.max_sge,
+				   &resp.ring);
 	if (IS_ERR(srq->ring)) {
 		atomic_dec(&link->srqs);
 		return PTR_ERR(srq->ring);
 	}
-	xroce_rq_init(&srq->rq, srq->ring->ring, depth, stride,
-		      init->attr.max_sge);
 	srq->rq.pd = ib->pd;
 	srq->rq.limit = init->attr.srq_limit;
-	srq->max_wr = depth;
+	srq->max_wr = init->attr.max_wr;
 	spin_lock_init(&srq->post_lock);
-	init->attr.max_wr = depth;
 	if (!udata)
 		return 0;
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));

@@ -101,11 +101,6 @@ void xroce_link_put(struct xroce_link *link)
 	ib_device_put(&link->ib);
 }
 
-static u32 gid_hash(const union ib_gid *gid)
-{
-	return jhash2((const u32 *)gid->raw, 4, 0);
-}
-
 /**
  * xroce_link_has_gid() - is it an address of this link; under RCU
  * @link: the link
@@ -115,7 +110,7 @@ bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid)
 {
 	struct xroce_gid *g;
 
-	hash_for_each_possible_rcu(link->gids, g, node, gid_hash(gid))
+	hash_for_each_possible_rcu(link->gids, g, node, xroce_gid_hash(gid))
 		if (!memcmp(&g->gid, gid, sizeof(*gid)))
 			return true;
 	return false;
@@ -154,7 +149,7 @@ int xroce_link_gid_add(struct xroce_link *link, const union ib_gid *gid, u32 i)
 	g->gid = *gid;
 	g->index = i;
 	spin_lock_bh(&link->gid_lock);
-	hash_add_rcu(link->gids, &g->node, gid_hash(gid));
+	hash_add_rcu(link->gids, &g->node, xroce_gid_hash(gid));
 	spin_unlock_bh(&link->gid_lock);
 	return 0;
 }

@@ -6,7 +6,6 @@
  */
 #include <linux/igmp.h>
 #include <linux/inetdevice.h>
-#include <linux/jhash.h>
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 
@@ -19,11 +18,6 @@ struct xroce_group {
 	struct xroce_kqp *kqp;
 	struct rcu_head rcu;
 };
-
-static u32 group_hash(const union ib_gid *gid)
-{
-	return jhash2((const u32 *)gid->raw, 4, 0);
-}
 
 /**
  * xroce_mcast_init() - a new link is in no group
@@ -83,7 +77,7 @@ static struct xroce_group *group_find(struct xroce_link *link,
 	struct xroce_group *g, *found = NULL;
 
 	*n = 0;
-	hash_for_each_possible(link->groups, g, node, group_hash(gid)) {
+	hash_for_each_possible(link->groups, g, node, xroce_gid_hash(gid)) {
 		if (memcmp(&g->gid, gid, sizeof(*gid)))
 			continue;
 		++*n;
@@ -118,7 +112,7 @@ static int group_add(struct xroce_link *link, struct xroce_kqp *kqp,
 		}
 		link->group_count++;
 	}
-	hash_add_rcu(link->groups, &g->node, group_hash(gid));
+	hash_add_rcu(link->groups, &g->node, xroce_gid_hash(gid));
 	return 0;
 }
 
@@ -166,7 +160,7 @@ bool xroce_mcast_here(struct xroce_link *link, const u8 *l3)
 	union ib_gid gid;
 
 	xroce_l3_dgid(l3, &gid);
-	hash_for_each_possible_rcu(link->groups, g, node, group_hash(&gid))
+	hash_for_each_possible_rcu(link->groups, g, node, xroce_gid_hash(&gid))
 		if (!memcmp(&g->gid, &gid, sizeof(gid)))
 			return true;
 	return false;
@@ -184,7 +178,7 @@ u32 xroce_env_group(struct xroce_rx *rx)
 	u32 n = 0;
 
 	xroce_l3_dgid(rx->l3, &gid);
-	hash_for_each_possible_rcu(link->groups, g, node, group_hash(&gid)) {
+	hash_for_each_possible_rcu(link->groups, g, node, xroce_gid_hash(&gid)) {
 		if (memcmp(&g->gid, &gid, sizeof(gid)))
 			continue;
 		xroce_rx_qp(&g->kqp->qp, rx, READ_ONCE(g->kqp->qp.gen));

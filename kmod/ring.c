@@ -4,6 +4,7 @@
  * holds its pages by their own reference counts and has no operations of ours,
  * so that it may outlive the ring, the device and the module.
  */
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
 
@@ -11,10 +12,9 @@
 
 /**
  * xroce_ring_alloc() - make a ring and a place to map it at
- * @uctx: the user's context
+ * @uctx: whose it is, NULL for a kernel consumer's, which is not mapped
  * @depth: slots, a power of two
  * @stride: bytes from slot to slot
- * @uctx: whose it is, NULL for a kernel consumer's, which is not mapped
  * @info: what the user is to be told
  *
  * Return: the ring, all zero and charged to the caller, or an error pointer.
@@ -49,6 +49,35 @@ err_vfree:
 err_free:
 	kfree(ring);
 	return ERR_PTR(err);
+}
+
+/**
+ * xroce_rq_alloc() - make a receive queue and its ring
+ * @rq: the queue
+ * @uctx: as for xroce_ring_alloc()
+ * @max_wr: the work requests that it must hold; on return what it holds
+ * @max_sge: of each
+ * @info: what the user is to be told
+ *
+ * Return: as xroce_ring_alloc().
+ */
+struct xroce_umem_ring *xroce_rq_alloc(struct xroce_rq *rq,
+				       struct ib_ucontext *uctx, u32 *max_wr,
+				       u32 max_sge,
+				       struct xroce_ring_info *info)
+{
+	u32 depth = roundup_pow_of_two(max(*max_wr, 1U));
+	u32 stride = ALIGN(sizeof(struct xroce_recv_wqe) +
+			   max_sge * sizeof(struct xroce_sge),
+			   XROCE_SLOT_ALIGN);
+	struct xroce_umem_ring *ring;
+
+	ring = xroce_ring_alloc(uctx, depth, stride, info);
+	if (IS_ERR(ring))
+		return ring;
+	xroce_rq_init(rq, ring->ring, depth, stride, max_sge);
+	*max_wr = depth;
+	return ring;
 }
 
 /**

@@ -11,6 +11,7 @@
 #include <linux/hashtable.h>
 #include <linux/hrtimer.h>
 #include <linux/if_vlan.h>
+#include <linux/jhash.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/refcount.h>
@@ -98,9 +99,22 @@ struct xroce_gid {
 	struct rcu_head rcu;
 };
 
+static inline u32 xroce_gid_hash(const union ib_gid *gid)
+{
+	return jhash2((const u32 *)gid->raw, 4, 0);
+}
+
 struct xroce_uctx {
 	struct ib_ucontext ib;
 };
+
+/* The context of the user who makes an object; NULL for a kernel consumer. */
+static inline struct ib_ucontext *xroce_udata_uctx(struct ib_udata *udata)
+{
+	if (!udata)
+		return NULL;
+	return &rdma_udata_to_drv_context(udata, struct xroce_uctx, ib)->ib;
+}
 
 struct xroce_pd {
 	struct ib_pd ib;
@@ -309,6 +323,10 @@ bool xroce_mcast_here(struct xroce_link *link, const u8 *l3);
 /* ring.c: rings, and mmap of them. */
 struct xroce_umem_ring *xroce_ring_alloc(struct ib_ucontext *uctx, u32 depth,
 					 u32 stride, struct xroce_ring_info *info);
+struct xroce_umem_ring *xroce_rq_alloc(struct xroce_rq *rq,
+				       struct ib_ucontext *uctx, u32 *max_wr,
+				       u32 max_sge,
+				       struct xroce_ring_info *info);
 void xroce_ring_free(struct xroce_umem_ring *ring);
 int xroce_ib_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
 void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry);

@@ -156,14 +156,6 @@ struct xroce_seg {
 	u32 len;
 };
 
-/* What is remembered of a frame while the device may or may not take it. */
-struct xroce_staged {
-	u32 psn;
-	u8 kind;
-	u8 slot;
-	u8 syndrome;
-};
-
 enum xroce_frame_kind {
 	XROCE_FRAME_REQ,
 	XROCE_FRAME_RD_RESP,	/* READ response or atomic ACK */
@@ -172,15 +164,28 @@ enum xroce_frame_kind {
 };
 
 /**
+ * struct xroce_staged - of a frame, what outlives it until the device has said
+ *	whether it took it
+ * @psn: what to step back to if not
+ * @kind: enum xroce_frame_kind
+ * @slot: XROCE_FRAME_RD_RESP: index in xroce_resp.rd
+ * @syndrome: XROCE_FRAME_ACK: what it says
+ */
+struct xroce_staged {
+	u32 psn;
+	u8 kind;
+	u8 slot;
+	u8 syndrome;
+};
+
+/**
  * struct xroce_frame - one packet on its way out, from the IP header to the ICRC
  * @seg: its bytes, all of the length asked for; the first is at least 128 bytes
  *	or all; the env keeps room for a link-layer header before it
  * @payload: where the payload begins in it
- * @psn: what to step back to should the device not take it
- * @slot: XROCE_FRAME_RD_RESP: index in xroce_resp.rd
+ * @is: what it is
  * @l2_len: bytes of link-layer header before the first segment
  * @route, @prio: as in &struct xroce_av
- * @syndrome: XROCE_FRAME_ACK: what it says
  * @ackreq: ask for an ACK; goes into the BTH when the frame is sealed
  *
  * Made by xroce_env_frame(); given up to xroce_env_xmit() or
@@ -190,10 +195,7 @@ struct xroce_frame {
 	struct xroce_seg seg[2];
 	u32 len;
 	u32 payload;
-	u32 psn;
-	u8 kind;
-	u8 slot;
-	u8 syndrome;
+	struct xroce_staged is;
 	u8 l2_len;
 	u8 route;
 	u8 prio;
@@ -504,6 +506,10 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
 void xroce_resp_stop(struct xroce_qp *qp);
 void xroce_resp_marked(struct xroce_qp *qp);
 void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f);
+bool xroce_resp_recv(struct xroce_qp *qp);
+void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome);
+void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe,
+			 bool solicited);
 
 /* dgram.c: datagrams to a UD QP. Under the QP's lock. */
 void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx);

@@ -43,42 +43,29 @@ static bool xroce_ud_copy(struct xroce_qp *qp, struct xroce_rx *rx)
 void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
-	struct xroce_resp *resp = &qp->resp;
 	struct xroce_cqe cqe = {
-		.qpn = qp->hot.qpn,
-		.opcode = XROCE_WC_RECV,
 		.flags = XROCE_WC_GRH,
 		.src_qp = pkt->sqpn,
 		.byte_len = XROCE_GRH_LEN + pkt->payload_len,
 		.vlan = rx->vlan,
 	};
-	int ret = 1;
 
-	if (!resp->wqe_held)
-		ret = xroce_rq_take(qp);
-	if (!ret) {
-		xroce_env_count(qp->dev, XROCE_CNT_DROP_NO_RECV, 1);
+	if (!xroce_resp_recv(qp))
 		return;
-	}
-	resp->wqe_held = true;
-	if (ret > 0 && cqe.byte_len > resp->wqe->len) {
+	if (cqe.byte_len > qp->resp.wqe->len) {
 		xroce_env_count(qp->dev, XROCE_CNT_DROP_TOO_LONG, 1);
 		return;
 	}
-	if (ret < 0)
-		cqe.status = XROCE_WC_LOC_QP_OP_ERR;
-	else if (!xroce_ud_copy(qp, rx))
-		cqe.status = XROCE_WC_LOC_PROT_ERR;
+	if (!xroce_ud_copy(qp, rx)) {
+		xroce_resp_recv_error(qp, XROCE_WC_LOC_PROT_ERR, 0);
+		return;
+	}
 	if (pkt->info & XROCE_OP_IMM) {
 		cqe.flags |= XROCE_WC_WITH_IMM;
 		cqe.imm = pkt->imm;
 	}
 	if (rx->vlan != XROCE_NO_VLAN)
 		cqe.sl = rx->vlan >> 13;
-	cqe.wr_id = resp->wqe->wr_id;
-	resp->wqe_held = false;
 	xroce_env_count(qp->dev, XROCE_CNT_RX_SEND, 1);
-	xroce_cq_post(qp->rcq, &cqe, pkt->flags & XROCE_BTH_SE);
-	if (cqe.status)
-		xroce_qp_error(qp);
+	xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
 }

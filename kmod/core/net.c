@@ -147,8 +147,8 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 		qp->nomem = true;
 		return NULL;
 	}
-	f->kind = XROCE_FRAME_REQ;
-	f->psn = psn;
+	f->is.kind = XROCE_FRAME_REQ;
+	f->is.psn = psn;
 	f->l2_len = av->l2_len;
 	f->route = av->route;
 	f->prio = av->prio;

@@ -72,20 +72,32 @@ static void xroce_resp_no_access(struct xroce_qp *qp)
 }
 
 /* Complete the receive work request that is held. */
-static void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe,
-				bool solicited)
+/**
+ * xroce_resp_complete() - the receive work request at hand is done
+ * @qp: the queue pair
+ * @cqe: how; what it leaves 0 of opcode and source is as for most
+ * @solicited: the peer asks for an event
+ */
+void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe,
+			 bool solicited)
 {
 	cqe->wr_id = qp->resp.wqe->wr_id;
 	cqe->qpn = qp->hot.qpn;
-	cqe->src_qp = qp->hot.dest_qpn;
+	if (!cqe->src_qp)
+		cqe->src_qp = qp->hot.dest_qpn;
 	if (!cqe->opcode)
 		cqe->opcode = XROCE_WC_RECV;
 	qp->resp.wqe_held = false;
 	xroce_cq_post(qp->rcq, cqe, solicited);
 }
 
-/* The receive work request itself is at fault: it says so, and so does a NAK. */
-static void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome)
+/**
+ * xroce_resp_recv_error() - the receive work request itself is at fault
+ * @qp: the queue pair
+ * @status: what it completes with
+ * @syndrome: what a reliable peer is told
+ */
+void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome)
 {
 	struct xroce_cqe cqe = { .status = status };
 
@@ -99,12 +111,14 @@ static void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome)
 	qp->resp.fatal = true;
 }
 
-/*
- * Make sure that a receive work request is at hand for this message.
+/**
+ * xroce_resp_recv() - make sure that a receive work request is at hand
+ * @qp: the queue pair
  *
- * Return: false when the message cannot go on; a NAK is then owed.
+ * Return: false when the message cannot go on; a reliable peer is then owed a
+ * NAK, of others it is dropped.
  */
-static bool xroce_resp_recv(struct xroce_qp *qp)
+bool xroce_resp_recv(struct xroce_qp *qp)
 {
 	struct xroce_resp *resp = &qp->resp;
 	int ret;
@@ -629,8 +643,8 @@ static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp,
 
 	f = xroce_frame_new(qp, XROCE_ACK, psn, 0, &aeth, sizeof(aeth), 0);
 	if (f) {
-		f->kind = XROCE_FRAME_ACK;
-		f->syndrome = syndrome;
+		f->is.kind = XROCE_FRAME_ACK;
+		f->is.syndrome = syndrome;
 	}
 	return f;
 }
@@ -643,7 +657,7 @@ static struct xroce_frame *xroce_resp_cnp_frame(struct xroce_qp *qp)
 
 	f = xroce_frame_new(qp, XROCE_CNP, 0, 0, reserved, sizeof(reserved), 0);
 	if (f) {
-		f->kind = XROCE_FRAME_CNP;
+		f->is.kind = XROCE_FRAME_CNP;
 		f->seg[0].p[qp->av.l3_len + offsetof(struct xroce_bth, dqpn)] |=
 			XROCE_BTH_BECN >> 24;
 	}
@@ -682,8 +696,8 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 		rd = xroce_resp_oldest(resp);
 		f = xroce_resp_rd_frame(qp, rd);
 		if (f) {
-			f->kind = XROCE_FRAME_RD_RESP;
-			f->slot = rd - resp->rd;
+			f->is.kind = XROCE_FRAME_RD_RESP;
+			f->is.slot = rd - resp->rd;
 			rd->next = xroce_psn_add(rd->next, 1);
 			if (rd->next == rd->stop) {
 				rd->state = XROCE_RD_DONE;

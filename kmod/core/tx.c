@@ -32,10 +32,7 @@ static u32 xroce_stage(struct xroce_qp *qp)
 			f = xroce_req_next(qp);
 		if (!f)
 			break;
-		qp->staged[n] = (struct xroce_staged){
-			.psn = f->psn, .kind = f->kind, .slot = f->slot,
-			.syndrome = f->syndrome,
-		};
+		qp->staged[n] = f->is;
 		qp->stage[n++] = f;
 	}
 	return n;

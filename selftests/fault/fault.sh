@@ -131,13 +131,15 @@ local_fault() {
 local_fault "the host's own qdisc loses 2 %" netem limit 1000 loss 2%
 local_fault "the host's own qdisc is full" netem limit 8 delay 1ms
 if [ "$DEVTYPE" = xroce ]; then
-	# what is not marked as able to be marked would be lost
-	naks=$(traces_of gap)
+	# What is not marked as able to be marked would be lost, and seen as a gap
+	# for nearly each mark. A gap alone may be a sender that changed its CPU.
+	naks=$(traces_of gap) marks=$(traces_of marked)
 	fault "5 % marked" marked loss 5% ecn -- -m 1024 -r 8 mix many
-	if [ "$(traces_of gap)" = "$naks" ]; then
+	naks=$(($(traces_of gap) - naks)) marks=$(($(traces_of marked) - marks))
+	if [ $((naks * 10)) -lt "$marks" ]; then
 		ok "$label, 5 % marked: nothing lost"
 	else
-		not_ok "$label, 5 % marked: nothing lost"
+		not_ok "$label, 5 % marked: nothing lost" "$naks gaps, $marks marks"
 	fi
 fi
 tap_end

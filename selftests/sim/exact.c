@@ -589,7 +589,7 @@ static void connect_later(void *arg)
 
 static u32 take_none(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
-	bool request = f[0]->kind == XROCE_FRAME_REQ;
+	bool request = f[0]->is.kind == XROCE_FRAME_REQ;
 	struct sim_conn *c = ep->conn;
 
 	if (request != !rule.skip)

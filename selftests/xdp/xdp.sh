@@ -186,7 +186,9 @@ taken_by_cpu() {
 
 # Generic XDP sends nothing to a CPU: the kernel would lose it there
 to_a_cpu() {
-	local map cpu before moved
+	local map cpu before moved mask
+	mask=$(taskset -p $BASHPID)
+	mask=${mask##* }
 	topo_direct 4200
 	try "$XROCE_XDP: two hosts" rdma_up
 	if [ "$(nproc)" -lt 2 ]; then
@@ -200,8 +202,11 @@ to_a_cpu() {
 		before=$(count "$map" $STEERED)
 		: >"$TRACE/trace"
 		trace 1
+		# posted on another CPU, so that each message has to be moved
+		taskset -p -c $((1 - cpu)) $BASHPID >"$TOPO_TMP/taskset"
 		try "$XROCE_XDP: traffic with steer $cpu" verbs_pair "$V4.1" "$V4.2" \
 			ibv_rc_pingpong -c -n 200 -s 6000
+		taskset -p "$mask" $BASHPID >"$TOPO_TMP/taskset"
 		trace 0
 		moved=$(($(count "$map" $STEERED) - before))
 		taken_by_cpu >"$TOPO_TMP/cpus"
@@ -209,7 +214,7 @@ to_a_cpu() {
 			try "generic: packets stay where they are" [ "$moved" = 0 ]
 			continue
 		fi
-		try "native: packets were sent to a CPU" [ "$moved" -gt 100 ]
+		try "native: packets were sent to CPU $cpu: $moved" [ "$moved" -gt 100 ]
 		try "native: only CPU $cpu took them: $(tr '\n' ' ' <"$TOPO_TMP/cpus")" \
 			[ "$(cut -d' ' -f1 "$TOPO_TMP/cpus")" = "$cpu" ]
 	done
