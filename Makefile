@@ -97,7 +97,10 @@ test:
 test-all:
 	scripts/test --all
 
-export CMD KERNEL HOSTS SMP MEM ICOUNT TIMEOUT NOBUILD ALLOW_SPLAT CMDLINE RESULTS
+bench:
+	@scripts/bench
+
+export CMD KERNEL HOSTS SMP MEM ICOUNT TIMEOUT NOBUILD ALLOW_SPLAT CMDLINE RESULTS QUICK BASIC
 
 .PHONY: all kmod userlib bpf rdmatool install uninstall clean distclean
-.PHONY: guest shell demo debug-kernel check test test-all
+.PHONY: guest shell demo debug-kernel check test test-all bench
