@@ -70,7 +70,7 @@ static int gid_index(struct end *e, int family, union ibv_gid *gid)
 			continue;
 		v4 = IN6_IS_ADDR_V4MAPPED((struct in6_addr *)&entry.gid);
 		local = IN6_IS_ADDR_LINKLOCAL((struct in6_addr *)&entry.gid);
-		if (local || v4 != (family == 4))
+		if (local || family != (v4 ? 4 : 6))
 			continue;
 		*gid = entry.gid;
 		return i;

@@ -10,8 +10,9 @@
  * SPEC is OP[,KEY=VALUE]...: OP is write, read, atomic or send; keys are size,
  * list, qps, mtu, depth, sig, n, r (runs), wait (events, poll, yield), inline,
  * v (4, 6) and, for one message at a time, lat. PATH is that of a socket, which
- * crosses network namespaces; ID that of the tracepoint raw_syscalls:sys_enter. Costs are instructions with -i (a guest with
- * ICOUNT=1, whose TSC counts them), nanoseconds without.
+ * crosses network namespaces; ID that of the tracepoint raw_syscalls:sys_enter.
+ * Costs are instructions with -i (a guest with ICOUNT=1, whose TSC counts
+ * them), nanoseconds without.
  */
 #include <fcntl.h>
 #include <linux/perf_event.h>
