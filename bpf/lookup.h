@@ -19,6 +19,12 @@ extern int bpf_xroce_addr(struct xdp_md *ctx, const void *addr,
  */
 extern int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn) __weak __ksym;
 
+/**
+ * bpf_xroce_drop() - show a frame that is dropped to the module's tracepoints
+ */
+extern int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__sz,
+			  u32 why) __weak __ksym;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -35,16 +41,24 @@ struct {
 	__type(value, s32);
 } xroce_qps SEC(".maps");
 
-static __always_inline bool xroce_is_ours(struct xdp_md *ctx, const u8 mac[6],
-					  const u8 gid[16])
+static __always_inline bool xroce_is_ours(struct xdp_md *ctx,
+					  struct xroce_xdp_addr *to,
+					  const u8 mac[6], const u8 gid[16])
 {
-	struct xroce_xdp_addr key = { .ifindex = ctx->ingress_ifindex };
-
-	__builtin_memcpy(key.gid, gid, 16);
-	__builtin_memcpy(key.mac, mac, 6);
+	to->ifindex = ctx->ingress_ifindex;
+	__builtin_memcpy(to->gid, gid, 16);
+	__builtin_memcpy(to->mac, mac, 6);
 	if (bpf_xroce_addr)
-		return bpf_xroce_addr(ctx, &key, sizeof(key)) > 0;
-	return bpf_map_lookup_elem(&xroce_addrs, &key);
+		return bpf_xroce_addr(ctx, to, sizeof(*to)) > 0;
+	return bpf_map_lookup_elem(&xroce_addrs, to);
+}
+
+static __always_inline void xroce_show_drop(struct xdp_md *ctx,
+					    const struct xroce_xdp_addr *to,
+					    enum xroce_xdp_stat why)
+{
+	if (bpf_xroce_drop)
+		bpf_xroce_drop(ctx, to, sizeof(*to), why);
 }
 
 static __always_inline s32 xroce_qp_cpu(struct xdp_md *ctx, u32 qpn)

@@ -37,7 +37,16 @@ static __always_inline int xroce_verdict(enum xroce_xdp_stat stat, int action)
 }
 
 #define PASS(stat) xroce_verdict(XROCE_XDP_##stat, XDP_PASS)
-#define DROP(stat) xroce_verdict(XROCE_XDP_DROP_##stat, XDP_DROP)
+
+static __always_inline int xroce_drop(struct xdp_md *ctx,
+				      const struct xroce_xdp_addr *to,
+				      enum xroce_xdp_stat stat)
+{
+	xroce_show_drop(ctx, to, stat);
+	return xroce_verdict(stat, XDP_DROP);
+}
+
+#define DROP(stat) xroce_drop(ctx, &to, XROCE_XDP_DROP_##stat)
 
 static __always_inline int xroce_steer(s32 cpu)
 {
@@ -53,6 +62,7 @@ int xroce(struct xdp_md *ctx)
 {
 	const u8 *data = (const u8 *)(long)ctx->data;
 	const u8 *end = (const u8 *)(long)ctx->data_end;
+	struct xroce_xdp_addr to = {};
 	struct xroce_encap e;
 	struct xroce_pkt pkt;
 	int is;
@@ -61,7 +71,7 @@ int xroce(struct xdp_md *ctx)
 	is = xroce_encap_parse(&e, data, end, bpf_xdp_get_buff_len(ctx));
 	if (is == XROCE_ENCAP_OTHER)
 		return PASS(OTHER);
-	if (!xroce_is_ours(ctx, data, e.dgid))
+	if (!xroce_is_ours(ctx, &to, data, e.dgid))
 		return PASS(NOT_OURS);
 	if (e.opts)
 		return PASS(OPTS);

@@ -51,6 +51,20 @@ static int steer_cpu(const struct xroce_link *link, u32 qpn)
 	return cpu < nr_cpu_ids ? cpu : XROCE_XDP_CPU_STAY;
 }
 
+/* The link that a frame is for, by its address and where it came in. */
+static struct xroce_link *addr_link(const struct net_device *dev,
+				    const struct xroce_xdp_addr *to)
+{
+	struct xroce_link *link = xroce_link_by_ndev_rcu(dev);
+	union ib_gid gid;
+
+	memcpy(&gid, to->gid, sizeof(gid));
+	if (link && xroce_link_has_gid(link, &gid))
+		return link;
+	link = xroce_link_by_gid_rcu(dev_net(dev), &gid);
+	return link && link_is_on(link, dev) ? link : NULL;
+}
+
 __bpf_kfunc_start_defs();
 
 /**
@@ -70,20 +84,41 @@ __bpf_kfunc int bpf_xroce_addr(struct xdp_md *ctx, const void *addr,
 	const struct net_device *dev = ((struct xdp_buff *)ctx)->rxq->dev;
 	struct xroce_xdp_addr to;
 	struct xroce_link *link;
-	union ib_gid gid;
 
 	if (addr__sz != sizeof(to))
 		return 0;
 	memcpy(&to, addr, sizeof(to));
-	memcpy(&gid, to.gid, sizeof(gid));
-	link = xroce_link_by_ndev_rcu(dev);
-	if (!link || !xroce_link_has_gid(link, &gid)) {
-		link = xroce_link_by_gid_rcu(dev_net(dev), &gid);
-		if (!link || !link_is_on(link, dev))
-			return 0;
-	}
+	link = addr_link(dev, &to);
+	if (!link)
+		return 0;
 	return ether_addr_equal_unaligned(to.mac, dev->dev_addr) ||
 	       ether_addr_equal_unaligned(to.mac, link->ndev->dev_addr);
+}
+
+/**
+ * bpf_xroce_drop() - a frame is about to be dropped: let tracepoints see it
+ * @ctx: the frame
+ * @addr: what bpf_xroce_addr() has been asked about
+ * @addr__sz: the size of that
+ * @why: &enum xroce_xdp_stat
+ *
+ * XDP programs, wherever they run. Return: 0.
+ */
+__bpf_kfunc int bpf_xroce_drop(struct xdp_md *ctx, const void *addr,
+			       u32 addr__sz, u32 why)
+{
+	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
+	struct xroce_xdp_addr to;
+	struct xroce_link *link;
+
+	if (!trace_xroce_verdict_enabled() || addr__sz != sizeof(to) ||
+	    why >= XROCE_XDP_STAT_MAX)
+		return 0;
+	memcpy(&to, addr, sizeof(to));
+	link = addr_link(xdp->rxq->dev, &to);
+	if (link)
+		xroce_trace_rx_xdp(link, xdp, XROCE_VERDICT_XDP + why);
+	return 0;
 }
 
 /**
@@ -120,6 +155,7 @@ __bpf_kfunc_end_defs();
 BTF_KFUNCS_START(xroce_kfuncs)
 BTF_ID_FLAGS(func, bpf_xroce_addr)
 BTF_ID_FLAGS(func, bpf_xroce_cpu)
+BTF_ID_FLAGS(func, bpf_xroce_drop)
 BTF_KFUNCS_END(xroce_kfuncs)
 
 static const struct btf_kfunc_id_set xroce_kfunc_set = {

@@ -163,10 +163,12 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	else
 		srx.rx.ce = INET_ECN_is_ce(ipv6_get_dsfield(ipv6_hdr(skb)));
 	xroce_rx(&srx.rx);
+	xroce_trace_rx(link, skb, srx.rx.verdict);
 	consume_skb(skb);
 	return;
 drop:
 	xroce_env_count(&link->dev, drop, 1);
+	xroce_trace_rx(link, skb, drop);
 	kfree_skb(skb);
 }
 

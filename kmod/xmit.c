@@ -140,6 +140,7 @@ static bool frame_loop(struct xroce_kqp *kqp, struct sk_buff *skb, u8 l2_len)
 {
 	const struct vlan_ethhdr *eth = (void *)(skb->data - l2_len);
 
+	skb_set_mac_header(skb, -l2_len);
 	if (l2_len == VLAN_ETH_HLEN)
 		__vlan_hwaccel_put_tag(skb, eth->h_vlan_proto,
 				       ntohs(eth->h_vlan_TCI));
@@ -191,11 +192,15 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 {
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
 	u32 i, len, sent = 0, bytes = 0;
+	struct xroce_packet *trace;
 	int ret;
 
 	for (i = 0; i < n; i++) {
 		len = f[i]->len;
+		trace = xroce_trace_tx(kqp, f[i]);
 		ret = frame_out(kqp, f[i]);
+		xroce_trace_sent(trace, ret < 0 ? XROCE_CNT_TX_UNTAKEN :
+				 ret ? XROCE_CNT_TX_PKTS : XROCE_CNT_TX_DROPPED);
 		if (ret == -ENOBUFS)
 			f[i] = NULL;
 		if (ret < 0)

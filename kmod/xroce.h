@@ -20,8 +20,11 @@
 #include <rdma/rdma_netlink.h>
 #include <rdma/uverbs_ioctl.h>
 
+#include <xroce/trace.h>
+
 #include "compat.h"
 #include "core/core.h"
+#include "trace.h"
 
 #define XROCE_VERSION		"0.1.0"
 #define XROCE_FW_VERSION	(0ull << 32 | 1u << 16 | 0)
@@ -44,8 +47,10 @@
 
 struct bpf_link;
 struct netlink_ext_ack;
-struct xroce_work;
+struct xdp_buff;
 struct xdp_md;
+struct xroce_packet;
+struct xroce_work;
 
 struct xroce_counters {
 	u64 v[XROCE_CNT_MAX];
@@ -374,8 +379,71 @@ void xroce_udp_exit(void);
 void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
 void xroce_l3_dgid(const u8 *l3, union ib_gid *gid);
 
+/*
+ * trace.c: each packet once, for whoever looks. In the order of a sender: a copy
+ * before the frame is given up, its verdict when that is known.
+ */
+struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp,
+				     const struct xroce_frame *f);
+void xroce_packet_sent(struct xroce_packet *p, u8 verdict);
+void xroce_packet_rx(struct xroce_link *link, const struct sk_buff *skb,
+		     u8 verdict);
+void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
+			 u8 verdict);
+
+/**
+ * xroce_trace_tx() - a frame is about to be given up
+ * @kqp: the queue pair
+ * @f: the frame, sealed
+ *
+ * Return: what xroce_trace_sent() is to be called with.
+ */
+static inline struct xroce_packet *xroce_trace_tx(struct xroce_kqp *kqp,
+						  const struct xroce_frame *f)
+{
+	return trace_xroce_transmit_enabled() ? xroce_packet_tx(kqp, f) : NULL;
+}
+
+/**
+ * xroce_trace_sent() - what became of a frame
+ * @p: what xroce_trace_tx() has returned
+ * @verdict: XROCE_CNT_TX_PKTS, XROCE_CNT_TX_DROPPED or XROCE_CNT_TX_UNTAKEN
+ */
+static inline void xroce_trace_sent(struct xroce_packet *p, u8 verdict)
+{
+	if (p)
+		xroce_packet_sent(p, verdict);
+}
+
+/**
+ * xroce_trace_rx() - what became of a packet that came to a link
+ * @link: the link
+ * @skb: network header set
+ * @verdict: &struct xroce_rx's, or the counter of the drop before it
+ */
+static inline void xroce_trace_rx(struct xroce_link *link,
+				  const struct sk_buff *skb, u8 verdict)
+{
+	if (trace_xroce_verdict_enabled())
+		xroce_packet_rx(link, skb, verdict);
+}
+
+/**
+ * xroce_trace_rx_xdp() - the same of one that the stack has not seen
+ * @link: the link
+ * @xdp: the frame, from its Ethernet header on
+ * @verdict: as above, or XROCE_VERDICT_XDP + &enum xroce_xdp_stat
+ */
+static inline void xroce_trace_rx_xdp(struct xroce_link *link,
+				      struct xdp_buff *xdp, u8 verdict)
+{
+	if (trace_xroce_verdict_enabled())
+		xroce_packet_rx_xdp(link, xdp, verdict);
+}
+
 /* kfunc.c: what BPF may call. */
 int bpf_xroce_addr(struct xdp_md *ctx, const void *addr, u32 addr__sz);
+int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__sz, u32 why);
 int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn);
 int xroce_kfunc_init(void);
 

@@ -16,16 +16,19 @@ static const u32 xroce_rnr_10us[32] = {
  * Something at @psn was lost: send again from there. Once for each loss: what
  * was in flight behind it goes on telling the same story.
  */
-static void xroce_comp_lost(struct xroce_qp *qp, u32 psn)
+static void xroce_comp_lost(struct xroce_qp *qp, u32 psn,
+			    enum xroce_counter why)
 {
 	struct xroce_req *req = &qp->req;
 
+	xroce_env_count(qp->dev, why, 1);
 	if (xroce_psn_diff(psn, qp->hot.next) >= 0)
 		return;		/* about to be sent again anyway */
 	if (req->recovering && req->nak_psn == psn)
 		return;
 	req->recovering = true;
 	req->nak_psn = psn;
+	trace_xroce_retry(qp, psn, why);
 	xroce_cc_loss(qp, false);
 	xroce_req_rewind(qp, psn);
 }
@@ -67,8 +70,7 @@ static bool xroce_comp_upto(struct xroce_qp *qp, u32 psn)
 		return false;
 	if (owed == psn)
 		return true;
-	xroce_env_count(qp->dev, XROCE_CNT_IMPLIED_NAK, 1);
-	xroce_comp_lost(qp, owed);
+	xroce_comp_lost(qp, owed, XROCE_CNT_IMPLIED_NAK);
 	return false;
 }
 
@@ -88,6 +90,7 @@ static void xroce_comp_rnr(struct xroce_qp *qp, u32 psn, u8 code)
 		}
 		req->rnr_retries--;
 	}
+	trace_xroce_retry(qp, psn, XROCE_CNT_RNR_RCVD);
 	xroce_req_rewind(qp, psn);
 	req->deadline = 0;
 	req->rnr_until = xroce_env_now() + xroce_rnr_10us[code] * 10000ull;
@@ -125,15 +128,14 @@ static void xroce_comp_ack(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 		if (!xroce_comp_upto(qp, psn))
 			return;
 		if (pkt->syndrome == XROCE_NAK_PSN) {
-			xroce_env_count(qp->dev, XROCE_CNT_NAK_SEQ_RCVD, 1);
-			xroce_comp_lost(qp, psn);
+			xroce_comp_lost(qp, psn, XROCE_CNT_NAK_SEQ_RCVD);
 			return;
 		}
 		xroce_env_count(qp->dev, XROCE_CNT_NAK_RCVD, 1);
 		xroce_req_fail(qp, xroce_comp_nak_status(pkt->syndrome));
 		return;
 	}
-	xroce_env_count(qp->dev, XROCE_CNT_DROP_GHOST, 1);
+	xroce_qp_verdict(qp, XROCE_CNT_DROP_GHOST);
 }
 
 /* Put a READ response's payload, or an atomic's old value, in its place. */
@@ -150,7 +152,7 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 
 	if (req->head == req->tail || !e->started ||
 	    !xroce_wqe_is_read(wqe) || atomic == read) {
-		xroce_env_count(qp->dev, XROCE_CNT_DROP_GHOST, 1);
+		xroce_qp_verdict(qp, XROCE_CNT_DROP_GHOST);
 		return;
 	}
 	off = ((pkt->psn - e->psn) & XROCE_PSN_MASK) << qp->hot.mtu_shift;
@@ -182,8 +184,7 @@ static void xroce_comp_late(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 {
 	if (!(pkt->info & XROCE_OP_ACK) || pkt->syndrome != XROCE_NAK_PSN)
 		return;
-	xroce_env_count(qp->dev, XROCE_CNT_NAK_SEQ_RCVD, 1);
-	xroce_comp_lost(qp, qp->hot.una);
+	xroce_comp_lost(qp, qp->hot.una, XROCE_CNT_NAK_SEQ_RCVD);
 }
 
 /**
@@ -200,7 +201,7 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		xroce_comp_late(qp, pkt);
 		return;
 	case XROCE_ACK_GHOST:
-		xroce_env_count(qp->dev, XROCE_CNT_DROP_GHOST, 1);
+		xroce_qp_verdict(qp, XROCE_CNT_DROP_GHOST);
 		return;
 	case XROCE_ACK_NEW:
 		break;
@@ -229,6 +230,7 @@ void xroce_comp_expired(struct xroce_qp *qp)
 		return;
 	}
 	req->retries--;
+	trace_xroce_retry(qp, qp->hot.una, XROCE_CNT_TIMEOUT);
 	req->recovering = false;
 	xroce_cc_loss(qp, true);
 	xroce_req_rewind(qp, qp->hot.una);

@@ -346,6 +346,9 @@ struct xroce_resp {
  * @sqd_notify: raise XROCE_EVENT_SQ_DRAINED when all that was begun is complete
  * @av: the path; of a UD QP that of the message under way
  * @dead: destroyed: nothing is heard or sent any more
+ * @verdict: what becomes of the packet under way, see &struct xroce_rx
+ * @err_status, @err_nak: what ended it: the status of a work request, an
+ *	&enum xroce_wc_status, the syndrome of a NAK to the peer; 0: neither
  *
  * Memory lives until a grace period after its owner's destroy.
  */
@@ -369,6 +372,9 @@ struct xroce_qp {
 	u32 qkey;
 	u16 pkey;
 	u8 full;
+	u8 verdict;
+	u8 err_status;
+	u8 err_nak;
 	struct xroce_av av;
 	struct xroce_req req;
 	struct xroce_resp resp;
@@ -383,6 +389,8 @@ struct xroce_qp {
  * @len: bytes from the BTH to the ICRC
  * @vlan: the tag it came with, priority and VLAN, or XROCE_NO_VLAN
  * @ce: the network marked congestion
+ * @verdict: what became of it, set by xroce_rx(): XROCE_CNT_RX_PKTS, or the
+ *	counter of why it was dropped or not executed; to a group, by the last QP
  */
 struct xroce_rx {
 	struct xroce_pkt pkt;
@@ -391,6 +399,7 @@ struct xroce_rx {
 	u32 len;
 	u16 vlan;
 	bool ce;
+	u8 verdict;
 };
 
 /**
@@ -571,6 +580,7 @@ void xroce_cc_cnp(struct xroce_qp *qp);
  *	multicast packet is for. Return: how many.
  * xroce_env_read(): copy from a packet's bytes, counted from the BTH.
  * xroce_env_rx_crc(): go on with a CRC over a packet's bytes.
+ * trace_xroce_*(): tracepoints, which an environment may define to be nothing.
  */
 u64 xroce_env_now(void);
 void xroce_env_timer(struct xroce_qp *qp, u64 when);
@@ -590,6 +600,13 @@ u32 xroce_env_group(struct xroce_rx *rx);
 u32 xroce_env_crc(u32 crc, const void *p, u32 len);
 u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len);
 void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len);
+
+/* The packet under way ends so: counted, and told. Under the QP's lock. */
+static inline void xroce_qp_verdict(struct xroce_qp *qp, enum xroce_counter c)
+{
+	qp->verdict = c;
+	xroce_env_count(qp->dev, c, 1);
+}
 
 static inline u32 xroce_mtu(const struct xroce_qp *qp)
 {

@@ -49,6 +49,7 @@ void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 	unsigned long flags;
 
 	cqe->timestamp = xroce_env_now();
+	trace_xroce_completion(cq, cqe);
 	spin_lock_irqsave(&cq->lock, flags);
 	/* Pairs with the consumer's release: the slot has been read. */
 	if (cq->overrun || cq->prod - smp_load_acquire(&ring->cons) > cq->mask) {

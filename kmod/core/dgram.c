@@ -53,7 +53,7 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 	if (!xroce_resp_recv(qp))
 		return;
 	if (cqe.byte_len > qp->resp.wqe->len) {
-		xroce_env_count(qp->dev, XROCE_CNT_DROP_TOO_LONG, 1);
+		xroce_qp_verdict(qp, XROCE_CNT_DROP_TOO_LONG);
 		return;
 	}
 	if (!xroce_ud_copy(qp, rx)) {

@@ -48,6 +48,8 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	resp->wqe_held = false;
 	resp->cnp_next = 0;
 	qp->established = false;
+	qp->err_status = 0;
+	qp->err_nak = 0;
 	qp->hot.msn = 0;
 	qp->hot.msg = 0;
 	qp->hot.resp_flags = 0;
@@ -132,6 +134,7 @@ void xroce_qp_error(struct xroce_qp *qp)
 {
 	if (qp->hot.state == XROCE_QPS_ERR)
 		return;
+	trace_xroce_error(qp);
 	qp->hot.state = XROCE_QPS_ERR;
 	qp->req.deadline = 0;
 	qp->req.rnr_until = 0;
@@ -149,6 +152,8 @@ void xroce_qp_error(struct xroce_qp *qp)
  */
 void xroce_qp_send_error(struct xroce_qp *qp)
 {
+	if (qp->hot.state != XROCE_QPS_SQE)
+		trace_xroce_error(qp);
 	qp->hot.state = XROCE_QPS_SQE;
 	qp->hot.una = qp->hot.next;
 	qp->hot.max = qp->hot.next;

@@ -99,6 +99,7 @@ static void xroce_req_copy(struct xroce_qp *qp)
 	e->status = xroce_wqe_check(qp, wqe, &e->len);
 	if (e->status)
 		xroce_env_count(qp->dev, XROCE_CNT_BAD_WQE, 1);
+	trace_xroce_post(qp, wqe, e);
 	req->tail++;
 }
 
@@ -190,6 +191,7 @@ void xroce_req_complete(struct xroce_qp *qp, u8 status)
  */
 void xroce_req_fail(struct xroce_qp *qp, u8 status)
 {
+	qp->err_status = status;
 	if (qp->req.head != qp->req.tail)
 		xroce_req_complete(qp, status);
 	if (xroce_qp_reliable(qp))

@@ -51,11 +51,12 @@ static void xroce_resp_fatal(struct xroce_qp *qp, u8 syndrome,
 			     enum xroce_event event)
 {
 	if (!xroce_qp_reliable(qp)) {
-		xroce_env_count(qp->dev, XROCE_CNT_DROP_REQUEST, 1);
+		xroce_qp_verdict(qp, XROCE_CNT_DROP_REQUEST);
 		return;
 	}
 	qp->resp.nak = syndrome;
 	qp->resp.nak_psn = qp->hot.epsn;
+	qp->err_nak = syndrome;
 	if (!qp->resp.fatal)
 		xroce_env_qp_event(qp, event);
 	qp->resp.fatal = true;
@@ -101,6 +102,7 @@ void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome)
 {
 	struct xroce_cqe cqe = { .status = status };
 
+	qp->err_status = status;
 	xroce_resp_complete(qp, &cqe, true);
 	if (!xroce_qp_reliable(qp)) {
 		xroce_qp_error(qp);
@@ -108,6 +110,7 @@ void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome)
 	}
 	qp->resp.nak = syndrome;
 	qp->resp.nak_psn = qp->hot.epsn;
+	qp->err_nak = syndrome;
 	qp->resp.fatal = true;
 }
 
@@ -127,7 +130,7 @@ bool xroce_resp_recv(struct xroce_qp *qp)
 		return true;
 	ret = xroce_rq_take(qp);
 	if (!ret && !xroce_qp_reliable(qp)) {
-		xroce_env_count(qp->dev, XROCE_CNT_DROP_NO_RECV, 1);
+		xroce_qp_verdict(qp, XROCE_CNT_DROP_NO_RECV);
 		return false;
 	}
 	if (!ret) {
@@ -171,7 +174,7 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 		return false;
 	if (pkt->payload_len > resp->wqe->len - resp->offset) {
 		if (!xroce_qp_reliable(qp)) {
-			xroce_env_count(qp->dev, XROCE_CNT_DROP_TOO_LONG, 1);
+			xroce_qp_verdict(qp, XROCE_CNT_DROP_TOO_LONG);
 			return false;
 		}
 		xroce_resp_recv_error(qp, XROCE_WC_LOC_LEN_ERR,
@@ -422,7 +425,7 @@ static void xroce_resp_duplicate(struct xroce_qp *qp,
 	struct xroce_rd *rd;
 	u32 n, off;
 
-	xroce_env_count(qp->dev, XROCE_CNT_DUPLICATE, 1);
+	xroce_qp_verdict(qp, XROCE_CNT_DUPLICATE);
 	if (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)) {
 		qp->hot.resp_flags |= XROCE_RESP_ACK;
 		return;
@@ -456,7 +459,7 @@ static void xroce_resp_duplicate(struct xroce_qp *qp,
 	}
 	return;
 drop:
-	xroce_env_count(qp->dev, XROCE_CNT_DROP_REPLAY, 1);
+	xroce_qp_verdict(qp, XROCE_CNT_DROP_REPLAY);
 }
 
 /*
@@ -471,7 +474,7 @@ static void xroce_resp_uc(struct xroce_qp *qp, struct xroce_rx *rx)
 	bool ok;
 
 	if (hot->epsn != pkt->psn)
-		xroce_env_count(qp->dev, XROCE_CNT_OUT_OF_SEQ, 1);
+		xroce_qp_verdict(qp, XROCE_CNT_OUT_OF_SEQ);
 	if (hot->epsn != pkt->psn || (pkt->info & XROCE_OP_FIRST))
 		hot->msg = 0;
 	hot->epsn = pkt->psn;
@@ -479,7 +482,7 @@ static void xroce_resp_uc(struct xroce_qp *qp, struct xroce_rx *rx)
 	    !xroce_len_ok(pkt->info, pkt->payload_len, xroce_mtu(qp))) {
 		hot->msg = 0;
 		hot->epsn = xroce_psn_add(pkt->psn, 1);
-		xroce_env_count(qp->dev, XROCE_CNT_DROP_REQUEST, 1);
+		xroce_qp_verdict(qp, XROCE_CNT_DROP_REQUEST);
 		return;
 	}
 	if (pkt->info & XROCE_OP_SEND)
@@ -508,7 +511,7 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		return;
 	}
 	if (qp->resp.fatal) {
-		xroce_env_count(qp->dev, XROCE_CNT_DROP_STATE, 1);
+		xroce_qp_verdict(qp, XROCE_CNT_DROP_STATE);
 		return;
 	}
 	switch (xroce_resp_seq(hot, pkt->psn)) {
@@ -516,7 +519,7 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		xroce_resp_duplicate(qp, pkt);
 		return;
 	case XROCE_SEQ_GAP:
-		xroce_env_count(qp->dev, XROCE_CNT_OUT_OF_SEQ, 1);
+		xroce_qp_verdict(qp, XROCE_CNT_OUT_OF_SEQ);
 		/* One NAK for a gap, and none behind an RNR NAK. */
 		if (!(hot->resp_flags & (XROCE_RESP_GAP | XROCE_RESP_RNR))) {
 			hot->resp_flags |= XROCE_RESP_GAP;

@@ -12,6 +12,13 @@ static const u8 xroce_parse_drop[] = {
 	[XROCE_PARSE_LENGTH]	= XROCE_CNT_DROP_LENGTH,
 };
 
+/* Not for a QP, or not for it now. */
+static void xroce_rx_drop(struct xroce_rx *rx, u32 why)
+{
+	rx->verdict = why;
+	xroce_env_count(rx->dev, why, 1);
+}
+
 /* May a QP in this state hear this packet (IBTA 10.3.1). */
 static bool xroce_rx_state(const struct xroce_qp *qp, u32 info)
 {
@@ -63,13 +70,15 @@ void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx, u32 gen)
 	drop = xroce_rx_admit(qp, rx, gen);
 	if (drop) {
 		spin_unlock(&qp->lock);
-		xroce_env_count(rx->dev, drop, 1);
+		xroce_rx_drop(rx, drop);
 		return;
 	}
+	qp->verdict = XROCE_CNT_RX_PKTS;
 	xroce_env_count(rx->dev, XROCE_CNT_RX_PKTS, 1);
 	xroce_env_count(rx->dev, XROCE_CNT_RX_BYTES, rx->len);
 	if (pkt->info & XROCE_OP_DETH) {
 		xroce_ud_rx(qp, rx);
+		rx->verdict = qp->verdict;
 		spin_unlock(&qp->lock);
 		return;
 	}
@@ -90,6 +99,7 @@ void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx, u32 gen)
 	}
 	if (xroce_qp_pending(qp))
 		xroce_env_defer(qp);
+	rx->verdict = qp->verdict;
 	spin_unlock(&qp->lock);
 }
 
@@ -97,16 +107,16 @@ void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx, u32 gen)
 static void xroce_rx_group(struct xroce_rx *rx)
 {
 	if (!(rx->pkt.info & XROCE_OP_DETH))
-		xroce_env_count(rx->dev, XROCE_CNT_DROP_TRANSPORT, 1);
+		xroce_rx_drop(rx, XROCE_CNT_DROP_TRANSPORT);
 	else if (!xroce_rx_icrc_ok(rx))
-		xroce_env_count(rx->dev, XROCE_CNT_DROP_ICRC, 1);
+		xroce_rx_drop(rx, XROCE_CNT_DROP_ICRC);
 	else if (!xroce_env_group(rx))
-		xroce_env_count(rx->dev, XROCE_CNT_DROP_GROUP, 1);
+		xroce_rx_drop(rx, XROCE_CNT_DROP_GROUP);
 }
 
 /**
  * xroce_rx() - take in one packet
- * @rx: all but @rx->pkt filled in
+ * @rx: all but @rx->pkt and @rx->verdict filled in
  *
  * BH off. The packet stays the caller's.
  */
@@ -120,9 +130,10 @@ void xroce_rx(struct xroce_rx *rx)
 	drop = xroce_parse(pkt, bth, bth + min_t(u32, rx->len, XROCE_MAX_HDR),
 			   rx->len);
 	if (drop) {
-		xroce_env_count(rx->dev, xroce_parse_drop[drop], 1);
+		xroce_rx_drop(rx, xroce_parse_drop[drop]);
 		return;
 	}
+	trace_xroce_receive(rx);
 	if (pkt->qpn == XROCE_MCAST_QPN) {
 		xroce_rx_group(rx);
 		return;
@@ -147,5 +158,5 @@ void xroce_rx(struct xroce_rx *rx)
 	xroce_rx_qp(qp, rx, gen);
 	return;
 drop:
-	xroce_env_count(rx->dev, drop, 1);
+	xroce_rx_drop(rx, drop);
 }

@@ -24,6 +24,8 @@
 #include <linux/unaligned.h>
 #include <asm/barrier.h>
 
+#include "trace.h"
+
 /* Ring indices, atomics on user memory and times are single 64-bit accesses. */
 #ifndef CONFIG_64BIT
 #error "xroce needs a 64-bit kernel"

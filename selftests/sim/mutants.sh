@@ -86,13 +86,13 @@ bug ack-one-more comp 'xroce_comp_upto(qp, xroce_psn_add(psn, 1));' \
 bug ack-not-executed resp 'xroce_psn_add(qp->hot.epsn,
 						       XROCE_PSN_MASK)' \
 	'qp->hot.epsn'
-bug no-implied-nak comp 'XROCE_CNT_IMPLIED_NAK, 1);\n\txroce_comp_lost(qp, owed);' \
-	'XROCE_CNT_IMPLIED_NAK, 1);'
+bug no-implied-nak comp 'xroce_comp_lost(qp, owed, XROCE_CNT_IMPLIED_NAK);' \
+	'xroce_env_count(qp->dev, XROCE_CNT_IMPLIED_NAK, 1);'
 bug old-answer-counts comp 'xroce_comp_late(qp, pkt);\n\t\treturn;' 'break;'
 bug late-nak-unheard comp 'xroce_comp_late(qp, pkt);\n\t\treturn;' 'return;'
 bug ghost-answer-counts comp \
-	'XROCE_CNT_DROP_GHOST, 1);\n\t\treturn;\n\tcase XROCE_ACK_NEW:' \
-	'XROCE_CNT_DROP_GHOST, 1);\n\t\tbreak;\n\tcase XROCE_ACK_NEW:'
+	'XROCE_CNT_DROP_GHOST);\n\t\treturn;\n\tcase XROCE_ACK_NEW:' \
+	'XROCE_CNT_DROP_GHOST);\n\t\tbreak;\n\tcase XROCE_ACK_NEW:'
 bug nak-storm resp '(hot->resp_flags & (XROCE_RESP_GAP | XROCE_RESP_RNR))' \
 	'(hot->resp_flags & XROCE_RESP_RNR)'
 bug nak-outlives-gap resp \
@@ -172,9 +172,9 @@ bug uc-never-again resp 'hot->epsn = pkt->psn;\n\tif (!xroce_resp_order' \
 bug uc-first-in-message resp '|| (pkt->info & XROCE_OP_FIRST))\n\t\thot->msg' \
 	')\n\t\thot->msg'
 bug uc-goes-on resp 'if (!ok)\n\t\thot->msg = 0;' ''
-bug uc-fatal resp 'if (!xroce_qp_reliable(qp)) {\n\t\txroce_env_count(qp->dev, XROCE_CNT_DROP_REQUEST, 1);\n\t\treturn;\n\t}\n\tqp->resp.nak' \
+bug uc-fatal resp 'if (!xroce_qp_reliable(qp)) {\n\t\txroce_qp_verdict(qp, XROCE_CNT_DROP_REQUEST);\n\t\treturn;\n\t}\n\tqp->resp.nak' \
 	'qp->resp.nak'
-bug uc-too-long resp 'if (!xroce_qp_reliable(qp)) {\n\t\t\txroce_env_count(qp->dev, XROCE_CNT_DROP_TOO_LONG, 1);\n\t\t\treturn false;\n\t\t}' ''
+bug uc-too-long resp 'if (!xroce_qp_reliable(qp)) {\n\t\t\txroce_qp_verdict(qp, XROCE_CNT_DROP_TOO_LONG);\n\t\t\treturn false;\n\t\t}' ''
 bug uc-timer req '!req->timeout || !xroce_qp_reliable(qp)' '0'
 bug uc-early req 'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))' \
 	'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))\n\t\txroce_req_advance(qp, qp->hot.next);\n\tif (!xroce_qp_reliable(qp))'
@@ -188,8 +188,8 @@ bug moved-path qp 'if (mask & XROCE_ATTR_AV) {' \
 bug ud-grh-place dgram 'memcpy(grh + 20, l3, 20);' 'memcpy(grh, l3, 20);'
 bug ud-no-grh dgram '.byte_len = XROCE_GRH_LEN + pkt->payload_len' \
 	'.byte_len = pkt->payload_len'
-bug ud-receive-lost dgram 'XROCE_CNT_DROP_TOO_LONG, 1);' \
-	'XROCE_CNT_DROP_TOO_LONG, 1); resp->wqe_held = false;'
+bug ud-receive-lost dgram 'XROCE_CNT_DROP_TOO_LONG);' \
+	'XROCE_CNT_DROP_TOO_LONG); resp->wqe_held = false;'
 bug ud-source dgram '.src_qp = pkt->sqpn,' '.src_qp = qp->hot.dest_qpn,'
 bug ud-any-qkey rx 'pkt->qkey != qp->qkey' '0'
 bug ud-own-qkey req '(s32)wqe->ud.remote_qkey < 0' '0'

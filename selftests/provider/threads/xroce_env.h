@@ -15,6 +15,8 @@
 #include <unistd.h>
 #include <xroce/base.h>
 
+#include "../../lib/notrace.h"
+
 #define U32_MAX		UINT32_MAX
 
 static inline void pause_now_and_then(void)

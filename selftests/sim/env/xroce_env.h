@@ -15,6 +15,8 @@
 
 #include <xroce/base.h>
 
+#include "../../lib/notrace.h"
+
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
 #define fallthrough	__attribute__((__fallthrough__))
