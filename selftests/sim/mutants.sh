@@ -189,7 +189,7 @@ bug ud-grh-place dgram 'memcpy(grh + 20, l3, 20);' 'memcpy(grh, l3, 20);'
 bug ud-no-grh dgram '.byte_len = XROCE_GRH_LEN + pkt->payload_len' \
 	'.byte_len = pkt->payload_len'
 bug ud-receive-lost dgram 'XROCE_CNT_DROP_TOO_LONG);' \
-	'XROCE_CNT_DROP_TOO_LONG); resp->wqe_held = false;'
+	'XROCE_CNT_DROP_TOO_LONG); qp->resp.wqe_held = false;'
 bug ud-source dgram '.src_qp = pkt->sqpn,' '.src_qp = qp->hot.dest_qpn,'
 bug ud-any-qkey rx 'pkt->qkey != qp->qkey' '0'
 bug ud-own-qkey req '(s32)wqe->ud.remote_qkey < 0' '0'
