@@ -687,6 +687,9 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 	struct xroce_frame *f;
 	struct xroce_rd *rd;
 
+	/* Whatever the hot block says: a datagram QP has no peer to answer. */
+	if (!xroce_qp_reliable(qp))
+		return NULL;
 	if (resp->cnp) {
 		f = xroce_resp_cnp_frame(qp);
 		if (f) {

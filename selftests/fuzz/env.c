@@ -148,7 +148,12 @@ static void check_sent(const u8 *p, u32 len)
 	MUST(ip == 20 || packet_get16(p + 4) == len - 40);
 	MUST(packet_get16(p + ip + 4) == len - ip);
 	MUST(!xroce_parse(&pkt, bth, bth + min_t(u32, n, XROCE_MAX_HDR), n));
-	MUST(XROCE_TRANSPORT(pkt.opcode) == XROCE_RC);
+	if (pkt.info & XROCE_OP_CNP) {
+		MUST(xroce_qp_reliable(env.qp));
+		n = 12 + 16 + 4;
+	} else {
+		MUST(XROCE_TRANSPORT(pkt.opcode) == env.qp->hot.transport);
+	}
 	MUST((pkt.payload_len + pkt.pad) % 4 == 0);
 	MUST(pkt.payload_len <= xroce_mtu(env.qp));
 	MUST(!(pkt.info & XROCE_OP_REQUEST) ||
@@ -203,7 +208,7 @@ void xroce_env_cq_error(struct xroce_cq *cq)
 
 void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
 {
-	MUST(qp == env.qp && event <= XROCE_EVENT_LAST_WQE);
+	MUST(qp == env.qp && event <= XROCE_EVENT_SRQ_LIMIT);
 }
 
 void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
@@ -229,20 +234,27 @@ struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key)
 const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah)
 {
 	(void)dev;
-	(void)ah;
-	return NULL;
+	return ah < ARRAY_SIZE(env.ah) ? env.ah[ah] : NULL;
 }
 
 bool xroce_env_local(struct xroce_rx *rx)
 {
-	(void)rx;
-	return true;
+	bool v4 = rx->l3[0] >> 4 == 4;
+	u32 len = v4 ? 4 : 16;
+
+	return rx->l3[0] >> 4 == env.av->l3[0] >> 4 &&
+	       !memcmp(rx->l3 + (v4 ? 16 : 24), env.av->l3 + (v4 ? 12 : 8),
+		       len);
 }
 
+/* The QP is in every group. */
 u32 xroce_env_group(struct xroce_rx *rx)
 {
-	(void)rx;
-	return 0;
+	MUST(!env.qp->lock.held);
+	if (!xroce_env_local(rx))
+		return 0;
+	xroce_rx_qp(env.qp, rx, env.qp->gen);
+	return 1;
 }
 
 u32 xroce_env_crc(u32 crc, const void *p, u32 len)
@@ -290,6 +302,8 @@ void fuzz_rx(const u8 *ip, u32 len)
 	p = malloc(linear);
 	memcpy(p, ip, linear);
 	fr.rx.l3 = p;
+	fr.rx.vlan = XROCE_NO_VLAN;
+	fr.rx.ce = (ip[0] >> 4 == 4 ? ip[1] & 3 : ip[1] >> 4 & 3) == 3;
 	env.bh++;
 	xroce_rx(&fr.rx);
 	env.bh--;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Fuzzes the transport core: a QP connected to itself, whose user and whose
- * network are the input: work requests and ring indices of any content, packets
- * of any content under a right ICRC, its own packets lost, twice, late or
- * changed, time, modify, a device without room. See env.h.
+ * Fuzzes the transport core: a QP of any service that speaks to itself, whose
+ * user, network and BPF program are the input: work requests and ring indices of
+ * any content, packets of any content under a right ICRC, its own packets lost,
+ * twice, late or changed, anything in the hot block, time, modify, a device
+ * without room. See env.h.
  */
 #include <packet.h>
 #include "env.h"
@@ -15,6 +16,7 @@
 #define PAGE		4096
 #define QPN		0x11
 #define SGES		8
+#define QKEY		0x11223344
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
@@ -64,12 +66,16 @@ static struct {
 	struct xroce_rq rq;
 	struct xroce_rwqe rwqe;
 	struct xroce_mr mr[4];
+	struct xroce_ah ah[2];
+	struct xroce_av peer;
 	struct xroce_ring *sq_ring;
 	struct xroce_ring *rq_ring;
 	struct xroce_ring *cq_ring;
 	u32 sq_prod;
 	u32 rq_prod;
-	bool wild;		/* the hot block has been written by BPF */
+	u8 transport;
+	bool bpf;		/* may write the hot block */
+	bool wild;		/* and has */
 } w;
 
 static u8 *block;		/* of region 3 */
@@ -143,7 +149,9 @@ static void make_qp(void)
 	qp->rcq = &w.cq;
 	qp->rq = &w.rq;
 	qp->hot.qpn = QPN;
+	qp->hot.transport = w.transport;
 	qp->srq = in < in_end && in[0] & 0x10;
+	w.rq.limit = qp->srq ? 4 : 0;
 	qp->req.ring = w.sq_ring;
 	qp->req.depth = DEPTH;
 	qp->req.stride = STRIDE;
@@ -173,6 +181,7 @@ static void connect(void)
 	struct xroce_attr attr = {
 		.state = XROCE_QPS_INIT,
 		.pkey = 0xffff,
+		.qkey = QKEY,
 		.access = how & 0x80 ? 15 : get8() & 15,
 		.path_mtu = 256 << (how & 3),
 		.dest_qpn = QPN,
@@ -188,8 +197,21 @@ static void connect(void)
 
 	attr.sq_psn = how & 0x40 ? attr.rq_psn : get32() & XROCE_PSN_MASK;
 	xroce_av_set(&attr.av, gid, gid, 0, 64, 0, 0xc001);
-	modify(&attr, XROCE_ATTR_STATE | XROCE_ATTR_PKEY | XROCE_ATTR_ACCESS);
+	w.peer = attr.av;
+	env.av = &w.peer;
+	w.ah[0].pd = &w;
+	w.ah[0].av = attr.av;
+	w.ah[1].av = attr.av;
+	modify(&attr, XROCE_ATTR_STATE | XROCE_ATTR_PKEY | XROCE_ATTR_ACCESS |
+	       XROCE_ATTR_QKEY);
 	attr.state = XROCE_QPS_RTR;
+	if (w.transport == XROCE_UD) {
+		modify(&attr, XROCE_ATTR_STATE | XROCE_ATTR_PATH_MTU);
+		attr.state = XROCE_QPS_RTS;
+		if (attr.min_rnr_timer != 31)
+			modify(&attr, XROCE_ATTR_STATE | XROCE_ATTR_SQ_PSN);
+		return;
+	}
 	attr.rd = calloc(attr.max_dest_rd_atomic + 1, sizeof(*attr.rd));
 	modify(&attr, XROCE_ATTR_STATE | XROCE_ATTR_AV | XROCE_ATTR_PATH_MTU |
 	       XROCE_ATTR_DEST_QPN | XROCE_ATTR_RQ_PSN |
@@ -221,7 +243,7 @@ static void change_state(void)
 	}
 	if ((what & 2) && old == XROCE_QPS_RTS)
 		attr.state = XROCE_QPS_SQD;
-	else if ((what & 2) && old == XROCE_QPS_SQD)
+	else if ((what & 2) && (old == XROCE_QPS_SQD || old == XROCE_QPS_SQE))
 		attr.state = XROCE_QPS_RTS;
 	modify(&attr, XROCE_ATTR_STATE);
 }
@@ -282,6 +304,11 @@ static void post_send(void)
 	wqe->rdma.rkey = some_key(k);
 	wqe->rdma.remote_addr = address(wqe->rdma.rkey >> 8 & 3, get8());
 	wqe->rdma.swap_add = k;
+	if (w.transport == XROCE_UD) {
+		wqe->ud.ah = k >> 3 & 3 ? 0 : k & 3;
+		wqe->ud.remote_qpn = QPN;
+		wqe->ud.remote_qkey = k & 4 ? 1u << 31 : QKEY;
+	}
 	if (wqe->opcode == XROCE_WR_SEND_WITH_INV)
 		wqe->inv_rkey = some_key(get8());
 	fill_sge(wqe->sge, min_t(u32, wqe->num_sge, SGES));
@@ -325,6 +352,12 @@ static void scribble(void)
 	case 3:
 		ring[i]->arm = v;
 		break;
+	case 4:		/* the position, that is all but who and what it is */
+		if (w.bpf) {
+			(&w.qp.hot.epsn)[(which & 15) % 7] = v;
+			w.wild = true;
+		}
+		break;
 	default:
 		memcpy(ring[i]->slot + v % (size[i] - 4), &v, 4);
 	}
@@ -356,7 +389,8 @@ static void deliver(u8 *ip, u32 len, u8 spoil)
 		fuzz_rx(ip, len);
 		return;
 	}
-	switch (spoil & 3) {
+	/* Datagrams may come from anybody. */
+	switch (w.transport == XROCE_UD && (spoil & 3) == 1 ? 0 : spoil & 3) {
 	case 0:			/* ICRC */
 		ip[len - 1 - (spoil >> 2 & 3)] ^= 1 << (spoil >> 4 & 7);
 		break;
@@ -383,14 +417,23 @@ static void packet(void)
 	static u8 buf[96 + 44 + 4200];
 	struct xroce_qp *qp = &w.qp;
 	u8 op = get8(), at = get8(), k = get8(), how = get8();
-	u32 ip = qp->av.l3_len, info, n, ext = 0, payload;
+	u32 ip = w.peer.l3_len, info, n, ext = 0, payload;
 	u8 *p = buf + ip + 12;
 	u32 psn;
 
+	if (!(how & 1))
+		op = (op & 0x1f) | w.transport;
 	info = xroce_op_info(op);
-	memcpy(buf, qp->av.l3, ip);
+	memcpy(buf, w.peer.l3, ip);
+	if (how & 2)		/* marked by the network */
+		buf[1] |= buf[0] >> 4 == 4 ? 3 : 0x30;
 	psn = at & 0x80 ? qp->hot.epsn : qp->hot.una;
 	psn += (s8)(at << 1) >> 1;
+	if (info & XROCE_OP_DETH) {
+		put_unaligned_be32(k & 0x80 ? get32() : QKEY, p);
+		put_unaligned_be32(QPN, p + 4);
+		ext += 8;
+	}
 	if (info & XROCE_OP_RETH) {
 		put_unaligned_be32(address(some_key(k) >> 8 & 3, how) >> 32, p);
 		put_unaligned_be32(address(some_key(k) >> 8 & 3, how), p + 4);
@@ -429,7 +472,7 @@ static void packet(void)
 	if (how & 0x10)
 		p[1] ^= get8();
 	put_unaligned_be16(how & 0x20 ? 0x7fff : 0xffff, p + 2);
-	put_unaligned_be32(QPN, p + 4);
+	put_unaligned_be32(k & 0x10 ? XROCE_MCAST_QPN : QPN, p + 4);
 	put_unaligned_be32((psn & XROCE_PSN_MASK) | (k & 4 ? 1u << 31 : 0),
 			   p + 8);
 	if (how & 8)
@@ -592,10 +635,13 @@ static void command(void)
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
+	static const u8 transports[] = { XROCE_RC, XROCE_UC, XROCE_UD, XROCE_RC };
 	u32 i;
+	u8 how;
 
 	in = data;
 	in_end = data + size;
+	how = get8();
 	if (!block) {
 		block = malloc(1 << 21);
 		for (i = 0; i < ARRAY_SIZE(blocks); i++)
@@ -606,6 +652,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	env.dev.cwnd_max = 64;
 	env.now = 1;
 	env.room = 24;
+	w.transport = transports[how & 3];
+	w.bpf = how & 4;
+	env.ah[0] = &w.ah[0];
+	env.ah[1] = &w.ah[1];
 	for (i = 0; i < 4; i++)
 		make_mr(i);
 	make_qp();
