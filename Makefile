@@ -100,7 +100,10 @@ test-all:
 bench:
 	@scripts/bench
 
-export CMD KERNEL HOSTS SMP MEM ICOUNT TIMEOUT NOBUILD ALLOW_SPLAT CMDLINE RESULTS QUICK BASIC
+profile:
+	@scripts/profile $(SPEC)
+
+export CMD KERNEL HOSTS SMP MEM ICOUNT TIMEOUT NOBUILD ALLOW_SPLAT CMDLINE RESULTS QUICK BASIC KINDS
 
 .PHONY: all kmod userlib bpf rdmatool install uninstall clean distclean
-.PHONY: guest shell demo debug-kernel check test test-all bench
+.PHONY: guest shell demo debug-kernel check test test-all bench profile

@@ -5,7 +5,10 @@
 # $XROCE_BENCH_OUT; scripts/bench-report makes tables of them. Ends with status 1
 # when a measurement failed, and names it.
 #
-#   bench.sh SET		basic, quick or full
+#   bench.sh SET|SPEC...	basic, quick or full; a SPEC is xroce_bench's
+#
+# XROCE_BENCH_KINDS: of what (xroce rxe rxe-loop). XROCE_BENCH_SYMBOLS: a directory
+# that gets addresses and names of the kernel and of the programs of each kind.
 #
 # rdma_rxe of 6.12 serves the first namespace only. There it has both ends of a
 # veth pair of its own (`veth`: rules of routing send what is for the other end
@@ -14,18 +17,32 @@
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 
-die() { echo "FAILED: $*" >&2; exit 1; }
+die() { echo "FAILED: $*" >&2; save; exit 1; }
 skip_all() { die "$*"; }
 DEVTYPE=xroce
 # shellcheck source=../lib/topo.sh
 . ../lib/topo.sh
 
 OUT=${XROCE_BENCH_OUT:-/results/bench.jsonl}
-SET=${1:-quick}
+SETS=("${@:-quick}")
+KINDS=${XROCE_BENCH_KINDS:-xroce rxe rxe-loop}
 ICOUNT=${XROCE_BENCH_ICOUNT:-1}
 failed=()
 
-say() { printf '[%4ds] %s\n' "$SECONDS" "$*" >&2; }
+# Time flies while such a guest waits for its disk: not seconds, but tries
+wait_for() {
+	local i
+	shift
+	for ((i = 0; i < 300; i++)); do
+		"$@" >/dev/null 2>&1 && return
+		sleep 0.1
+	done
+	return 1
+}
+
+say() { printf '%s\n' "$*" >&2; }
+# The host's file system is slow, and not to be waited for in between
+save() { cp "$TOPO_TMP/out" "$OUT"; }
 # out KEY=VALUE... - a line of JSON; numbers stay numbers
 out() {
 	local arg args=()
@@ -37,11 +54,22 @@ out() {
 		fi
 		args+=("${arg%%=*}" "${arg#*=}")
 	done
-	jq -nc "${args[@]}" '$ARGS.named' >>"$OUT"
+	jq -nc "${args[@]}" '$ARGS.named' >>"$TOPO_TMP/out"
 }
 
-# specs SET - what is measured of every device
+# specs SET|SPEC... - what is measured of every device
 specs() {
+	local op set
+	for set; do
+		case $set in
+		*,*)	echo "$set" ;;
+		*)	spec_set "$set" ;;
+		esac
+	done
+}
+
+spec_set() {
+	local op
 	case $1 in
 	basic)
 		for op in write send; do
@@ -54,7 +82,26 @@ specs() {
 		echo "send,lat,size=8,inline,n=2048"
 		echo "send,lat,size=8,inline,wait=yield,n=2048"
 		;;
+	*)	die "no such set: $1" ;;
 	esac
+}
+
+# serve NAMESPACE DEVICE - a server; its pid in $server
+serve() {
+	rm -f "$TOPO_TMP/bench"
+	bg "$1" setarch -R ./xroce_bench -s "$TOPO_TMP/bench" -d "$2" -t "$trace" \
+		2>"$TOPO_TMP/server"
+	server=$!
+	wait_for 20 test -S "$TOPO_TMP/bench" ||
+		die "xroce_bench: $(cat "$TOPO_TMP/server")"
+}
+
+# What the addresses were that a profile has
+symbols() {
+	local dir=${XROCE_BENCH_SYMBOLS:-}
+	[ -n "$dir" ] || return 0
+	cp /proc/kallsyms "$dir/kallsyms.$1"
+	grep ' r-xp ' "/proc/$(pgrep -f "^./xroce_bench -s")/maps" >"$dir/maps.$1"
 }
 
 # bench KIND NS1 DEVICE1 NS2 DEVICE2 SPEC... - between two devices
@@ -63,16 +110,14 @@ bench() {
 	local flags=(-t "$trace")
 	shift 5
 	[ "$ICOUNT" = 0 ] || flags+=(-i)
-	bg "$nss" ./xroce_bench -s "$TOPO_TMP/bench" -d "$dev2" -t "$trace" \
-		2>"$TOPO_TMP/server"
-	server=$!
-	wait_for 20 test -S "$TOPO_TMP/bench" ||
-		die "xroce_bench: $(cat "$TOPO_TMP/server")"
+	serve "$nss" "$dev2"
 	for spec; do
-		text=$spec,mtu=$RDMA_MTU
-		if line=$(in_ns "$nsc" timeout 300 ./xroce_bench -c "$TOPO_TMP/bench" \
-				-d "$dev1" "${flags[@]}" "$text" 2>"$TOPO_TMP/client"); then
-			jq -c --arg kind "$kind" '.kind = $kind' <<<"$line" >>"$OUT"
+		text=$spec
+		[[ $text == *,mtu=* ]] || text+=,mtu=$RDMA_MTU
+		if line=$(in_ns "$nsc" timeout 100000 setarch -R ./xroce_bench \
+				-c "$TOPO_TMP/bench" -d "$dev1" "${flags[@]}" "$text" \
+				2>"$TOPO_TMP/client"); then
+			jq -c --arg kind "$kind" '.kind = $kind' <<<"$line" >>"$TOPO_TMP/out"
 			say "$kind $text: $(jq -r \
 				'"\((.spent[-1] - .idle[-1]) / .n | floor) \(.unit) a message"' \
 				<<<"$line")"
@@ -81,21 +126,14 @@ bench() {
 		failed+=("$kind $text: $(cat "$TOPO_TMP/client" "$TOPO_TMP/server")")
 		say "FAILED: ${failed[-1]}"
 		bg_end "$server" || :
-		rm -f "$TOPO_TMP/bench"
-		bg "$nss" ./xroce_bench -s "$TOPO_TMP/bench" -d "$dev2" -t "$trace" \
-			2>"$TOPO_TMP/server"
-		server=$!
-		wait_for 20 test -S "$TOPO_TMP/bench" ||
-		die "xroce_bench: $(cat "$TOPO_TMP/server")"
+		serve "$nss" "$dev2"
 	done
+	symbols "$kind"
 	bg_end "$server" || :
-	rm -f "$TOPO_TMP/bench" "$TOPO_TMP/bench.shared"
+	rm -f "$TOPO_TMP/bench.shared"
 }
 
-# What the machine does by itself in a second
-idle_cost() {
-	out kind=idle "insn=$(./xroce_bench -I 2)"
-}
+wanted() { [[ " $KINDS " == *" $1 "* ]]; }
 
 ours() {
 	rdma_up || die "xroce: no devices"
@@ -154,21 +192,23 @@ rxe_here() {
 		rdma link add rxe2 type rxe netdev xr-r2 || die "rdma_rxe"
 	wait_for 20 has_gid '' rxe1 198.19.1.1 && wait_for 20 has_gid '' rxe2 198.19.2.1 ||
 		die "rdma_rxe: no GIDs"
-	bench rxe '' rxe1 '' rxe2 "$@"
-	bench rxe-loop '' rxe1 '' rxe1 "$@"
+	! wanted rxe || bench rxe '' rxe1 '' rxe2 "$@"
+	! wanted rxe-loop || bench rxe-loop '' rxe1 '' rxe1 "$@"
 	rdma link del rxe1
 	rdma link del rxe2
 	wire_gone
 }
 
-# mtu NETDEV RDMA
+# round MTU RDMA_MTU
 round() {
 	local mtu=$1 specs
 	RDMA_MTU=$2
-	mapfile -t specs < <(specs "$SET")
+	mapfile -t specs < <(specs "${SETS[@]}")
 	topo_direct "$mtu"
-	ours "${specs[@]}"
-	if rxe_in_netns; then
+	! wanted xroce || ours "${specs[@]}"
+	if ! [[ $KINDS == *rxe* ]]; then
+		:
+	elif rxe_in_netns; then
 		rxe_netns "${specs[@]}"
 	else
 		rxe_here "$mtu" "${specs[@]}"
@@ -176,15 +216,17 @@ round() {
 	topo_clear
 }
 
-: >"$OUT"
 # here, since a network namespace has a /sys without it
 trace=$(cat /sys/kernel/tracing/events/raw_syscalls/sys_enter/id) ||
 	die "no tracepoint of system calls"
 modprobe rdma_rxe || die "no rdma_rxe here"
 modprobe -q crc32_pclmul || :
-out kind=about kernel="$(uname -r)" xdp="$XROCE_XDP" icount="$ICOUNT" set="$SET"
+out kind=about kernel="$(uname -r)" xdp="$XROCE_XDP" icount="$ICOUNT" sets="${SETS[*]}"
 round 4500 4096
-[ "$SET" = basic ] || round 1500 1024
+case " ${SETS[*]} " in
+*' quick '* | *' full '*) round 1500 1024 ;;
+esac
+save
 if [ ${#failed[@]} -gt 0 ]; then
 	printf 'FAILED: %s\n' "${failed[@]}" >&2
 	exit 1

@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -30,13 +29,14 @@
 #include <x86intrin.h>
 
 #include "bench.h"
+#include "mark.h"
 
 #define MAX_RUNS 8
 
 static struct end end;
 static const char *device, *what = "";
 static bool icount;
-static int sock, perf;
+static int sock, perf, trace;
 
 static const char * const op_name[] = {
 	[OP_WRITE] = "write", [OP_READ] = "read", [OP_ATOMIC] = "atomic",
@@ -115,33 +115,33 @@ static uint64_t trouble(const char *dev)
 	return sum;
 }
 
-/* A counter of this process's system calls: a tracepoint that perf counts. */
-static int perf_open(uint64_t id)
-{
-	struct perf_event_attr a = {
-		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(a), .disabled = 1,
-		.config = id,
-	};
-
-	return syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
-}
-
+/* Counts this process's system calls, by perf at a tracepoint: open for as long
+ * as it counts, since it costs something at every switch of processes.
+ */
 static void count_begin(bool on)
 {
-	if (on && (ioctl(perf, PERF_EVENT_IOC_RESET, 0) ||
-		   ioctl(perf, PERF_EVENT_IOC_ENABLE, 0)))
-		fail("perf: %m");
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(a), .config = trace,
+	};
+
+	if (!on)
+		return;
+	perf = syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
+	if (perf < 0)
+		fail("perf_event_open: %m");
 }
 
-/* The calls since, but for this one and @others. */
+/* The calls since, but for the one that reads and @others. */
 static uint64_t count_end(bool on, int others)
 {
-	uint64_t n = 0;
+	uint64_t n;
 
-	if (on && (ioctl(perf, PERF_EVENT_IOC_DISABLE, 0) ||
-		   read(perf, &n, sizeof(n)) != sizeof(n)))
+	if (!on)
+		return 0;
+	if (read(perf, &n, sizeof(n)) != sizeof(n))
 		fail("perf: %m");
-	return on ? n - 1 - others : 0;
+	close(perf);
+	return n - 1 - others;
 }
 
 static bool hear(struct msg *m)
@@ -226,16 +226,21 @@ struct cost {
 	uint64_t calls;
 };
 
+enum how { PLAIN, MARKED, COUNTED };
+
 /* @n messages of the spec; the clock stops when both ends have seen all. */
-static void run(const struct spec *s, uint64_t n, bool count, struct cost *c)
+static void run(const struct spec *s, uint64_t n, enum how how, struct cost *c)
 {
 	static struct msg m;
+	bool count = how == COUNTED;
 	uint64_t t, i = idle();
 
 	m.spec.n = n;
 	m.count = count;
 	ask(&m, SAY_RUN);
 	count_begin(count);
+	if (how == MARKED)
+		MARK(MARK_BEGIN);
 	t = now();
 	if (s->lat)
 		end_ping(&end, n);
@@ -244,6 +249,8 @@ static void run(const struct spec *s, uint64_t n, bool count, struct cost *c)
 	if (s->op == OP_SEND && (!hear(&m) || m.say != SAY_DONE))
 		fail("the other end failed");
 	c->spent = now() - t;
+	if (how == MARKED)
+		MARK(MARK_END);
 	c->calls = count_end(count, s->op == OP_SEND);
 	c->idle = idle() - i;
 }
@@ -268,11 +275,10 @@ static void measure(const struct spec *s, const char *text, int runs)
 	end_clear(&end, s->op != OP_READ);
 	ask(&m, SAY_CLEAR);
 	bad = trouble(device);
-	run(s, part(s, s->n / 4), false,
-	    &warm);
+	run(s, part(s, s->n / 4), PLAIN, &warm);
 	for (int i = 0; i < runs; i++)
-		run(s, s->n, false, &c[i]);
-	run(s, s->n, true, &calls);
+		run(s, s->n, i == runs - 1 ? MARKED : PLAIN, &c[i]);
+	run(s, s->n, COUNTED, &calls);
 	bad = trouble(device) - bad;
 	ask(&m, SAY_CALLS);
 	far_calls = m.v;
@@ -436,7 +442,7 @@ int main(int argc, char **argv)
 {
 	const char *path = NULL;
 	bool serves = false;
-	int c, trace = 0;
+	int c;
 
 	while ((c = getopt(argc, argv, "s:c:d:it:")) != -1) {
 		switch (c) {
@@ -465,9 +471,6 @@ int main(int argc, char **argv)
 	if (end_open(&end, device))
 		fail("no such device");
 	share(path);
-	perf = perf_open(trace);
-	if (perf < 0)
-		fail("perf_event_open: %m");
 	if (serves)
 		server(path);
 	else

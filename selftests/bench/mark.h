@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * How the program tells plugin.c where the timed part begins and ends: by an
+ * instruction that does nothing and that nobody else has. Owns no state.
+ */
+#ifndef XROCE_BENCH_MARK_H
+#define XROCE_BENCH_MARK_H
+
+#define MARK_BEGIN 1
+#define MARK_END   2
+
+/* nopl 0x..6f7278(%rax); the last byte is one of the above. */
+#define MARK_BYTES 0x0f, 0x1f, 0x80, 0x78, 0x72, 0x6f
+
+#define MARK(byte) \
+	asm volatile(".byte 0x0f, 0x1f, 0x80, 0x78, 0x72, 0x6f, %c0" \
+		     : : "i" (byte) : "memory")
+
+#endif /* XROCE_BENCH_MARK_H */

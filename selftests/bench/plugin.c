@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A QEMU plugin that counts the instructions of each translated block between
+ * two marks that xroce_bench makes. Owns the counters; runs in QEMU's one vCPU
+ * thread (icount), so nothing locks. scripts/profile builds and loads it:
+ *
+ *   -plugin plugin.so,out=PREFIX	writes PREFIX.0, PREFIX.1, ... as lines of
+ *					ADDRESS INSTRUCTIONS
+ *
+ * No distribution ships qemu-plugin.h: what is used of it is declared here,
+ * version 1 of that interface.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mark.h"
+
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+typedef uint64_t plugin_id;
+typedef void (*exec_cb)(unsigned int cpu, void *data);
+
+void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id,
+					   void (*cb)(plugin_id id,
+						      struct qemu_plugin_tb *));
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, exec_cb cb,
+					  int flags, void *data);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+					    exec_cb cb, int flags, void *data);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *
+qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+
+__attribute__((visibility("default"))) int qemu_plugin_version = 1;
+
+struct block {
+	struct block *next;
+	uint64_t addr;
+	uint64_t size;
+	uint64_t runs;
+};
+
+#define BUCKETS (1 << 18)
+
+static struct block *buckets[BUCKETS];
+static const char *prefix = "profile";
+static unsigned int files;
+static bool on;
+
+static struct block *block(uint64_t addr, uint64_t size)
+{
+	struct block **p = &buckets[(addr ^ addr >> 18) % BUCKETS], *b;
+
+	for (; (b = *p); p = &b->next)
+		if (b->addr == addr && b->size == size)
+			return b;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		abort();
+	b->addr = addr;
+	b->size = size;
+	return *p = b;
+}
+
+static void count(unsigned int cpu, void *data)
+{
+	struct block *b = data;
+
+	(void)cpu;
+	b->runs += on;
+}
+
+static void begin(unsigned int cpu, void *data)
+{
+	(void)cpu;
+	(void)data;
+	for (int i = 0; i < BUCKETS; i++)
+		for (struct block *b = buckets[i]; b; b = b->next)
+			b->runs = 0;
+	on = true;
+}
+
+static void end(unsigned int cpu, void *data)
+{
+	char name[4096];
+	FILE *f;
+
+	(void)cpu;
+	(void)data;
+	if (!on)
+		return;
+	on = false;
+	snprintf(name, sizeof(name), "%s.%u", prefix, files++);
+	f = fopen(name, "w");
+	if (!f) {
+		perror(name);
+		exit(1);
+	}
+	for (int i = 0; i < BUCKETS; i++)
+		for (struct block *b = buckets[i]; b; b = b->next)
+			if (b->runs)
+				fprintf(f, "%lx %lu\n", b->addr,
+					b->runs * b->size);
+	if (fclose(f)) {
+		perror(name);
+		exit(1);
+	}
+}
+
+static void translated(plugin_id id, struct qemu_plugin_tb *tb)
+{
+	static const uint8_t mark[] = { MARK_BYTES };
+	size_t n = qemu_plugin_tb_n_insns(tb);
+
+	(void)id;
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		const uint8_t *p = qemu_plugin_insn_data(insn);
+
+		if (qemu_plugin_insn_size(insn) == sizeof(mark) + 1 &&
+		    !memcmp(p, mark, sizeof(mark)))
+			qemu_plugin_register_vcpu_insn_exec_cb
+				(insn, p[sizeof(mark)] == MARK_BEGIN ? begin :
+				 end, 0, NULL);
+	}
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, count, 0,
+					     block(qemu_plugin_tb_vaddr(tb), n));
+}
+
+__attribute__((visibility("default")))
+int qemu_plugin_install(plugin_id id, const void *info, int argc, char **argv)
+{
+	(void)info;
+	for (int i = 0; i < argc; i++)
+		if (!strncmp(argv[i], "out=", 4))
+			prefix = strdup(argv[i] + 4);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+	return 0;
+}
