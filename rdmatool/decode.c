@@ -58,8 +58,9 @@ static const char *const tally_names[] = {
 };
 
 static u64 tally[N_TALLY];
+static u64 start;		/* of the first frame */
 
-static const char *opcode_name(u8 opcode)
+const char *opcode_name(u8 opcode)
 {
 	static const char *const names[32] = {
 		[XROCE_SEND_FIRST] = "SEND_FIRST",
@@ -92,7 +93,7 @@ static const char *opcode_name(u8 opcode)
 	return names[opcode & XROCE_OP_MASK] ?: "?";
 }
 
-static const char *transport_name(u8 opcode)
+const char *transport_name(u8 opcode)
 {
 	if (opcode == XROCE_CNP)
 		return "CNP";
@@ -347,12 +348,38 @@ static void show_roce(const struct xroce_encap *e, const struct cap_frame *f)
 	show_icrc(e, f);
 }
 
-static void show_frame(const struct cap_frame *f, u64 start)
+/**
+ * decode_begin() - begin a list of frames
+ */
+void decode_begin(void)
+{
+	out_open("frames");
+}
+
+/**
+ * decode_end() - end it, and sum up
+ */
+void decode_end(void)
+{
+	size_t i;
+
+	out_summary();
+	for (i = 0; i < N_TALLY; i++)
+		out_uint(tally_names[i], tally[i]);
+	out_row_end();
+}
+
+/**
+ * decode_frame() - a row, if it is RoCEv2
+ * @f: the frame
+ */
+void decode_frame(const struct cap_frame *f)
 {
 	struct xroce_encap e;
 	enum xroce_encap_is is = find(&e, f);
 
-	tally[FRAMES]++;
+	if (!tally[FRAMES]++)
+		start = f->ns;
 	if (is == XROCE_ENCAP_OTHER) {
 		tally[NOT_ROCE]++;
 		return;
@@ -362,6 +389,8 @@ static void show_frame(const struct cap_frame *f, u64 start)
 	out_uint("frame", tally[FRAMES]);
 	out_fmt("time", "%.6f", f->ns >= start ? (f->ns - start) / 1e9 :
 						-((start - f->ns) / 1e9));
+	if (f->dir)
+		out_str("dir", f->dir == CAP_IN ? "in" : "out");
 	show_addrs(&e);
 	if (is == XROCE_ENCAP_TRUNC)
 		malformed("IP packet longer than the frame");
@@ -369,6 +398,8 @@ static void show_frame(const struct cap_frame *f, u64 start)
 		malformed("UDP length");
 	else
 		show_roce(&e, f);
+	if (*f->comment)
+		out_str("comment", f->comment);
 	out_row_end();
 }
 
@@ -394,8 +425,6 @@ void cmd_decode(int argc, char **argv)
 	struct capture *cap;
 	struct cap_frame f;
 	u32 unknown = 0;
-	u64 start = 0;
-	size_t i;
 	int ret;
 
 	if (argc != 1)
@@ -403,18 +432,13 @@ void cmd_decode(int argc, char **argv)
 	if (!strcmp(argv[0], "help"))
 		usage("decode FILE: a pcap or pcapng capture, - for standard input");
 	cap = cap_open(argv[0]);
-	out_open("frames");
+	decode_begin();
 	while ((ret = cap_next(cap, &f)) > 0) {
 		if (!known_link(f.link_type))
 			unknown = f.link_type ?: ~0u;
-		if (!tally[FRAMES])
-			start = f.ns;
-		show_frame(&f, start);
+		decode_frame(&f);
 	}
-	out_summary();
-	for (i = 0; i < N_TALLY; i++)
-		out_uint(tally_names[i], tally[i]);
-	out_row_end();
+	decode_end();
 	if (unknown)
 		warn("%s: frames of link type %d are not understood", argv[0],
 		     unknown == ~0u ? 0 : (int)unknown);

@@ -10,16 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pcapng.h"
 #include "rdmatool.h"
 
 #define PCAP_US		0xa1b2c3d4u
 #define PCAP_NS		0xa1b23c4du
-#define NG_SHB		0x0a0d0d0au
-#define NG_ORDER	0x1a2b3c4du
-#define NG_IDB		1u
-#define NG_SPB		3u
-#define NG_EPB		6u
-#define NG_OPT_TSRESOL	9u
 
 #define MAX_PACKET	(256u << 10)	/* what libpcap and wireshark allow */
 #define MAX_BLOCK	(16u << 20)
@@ -40,6 +35,7 @@ struct capture {
 	struct iface ifs[MAX_IFS];
 	u32 n_ifs;
 	u8 *buf;
+	char comment[256];
 	char why[200];
 };
 
@@ -212,11 +208,30 @@ static int next_classic(struct capture *cap, struct cap_frame *f)
 	return 1;
 }
 
+/* The option at @p, if one is there; @p becomes where the next one is. */
+static bool ng_opt(const struct capture *cap, const u8 **p, const u8 *end,
+		   u32 *opt, const u8 **val, u32 *len)
+{
+	u32 room;
+
+	if (end - *p < 4)
+		return false;
+	room = end - *p - 4;
+	*opt = get16(cap, *p);
+	*len = get16(cap, *p + 2);
+	*val = *p + 4;
+	if (*opt == NG_OPT_END || *len > room)
+		return false;
+	*p += 4 + (*len + 3 < room ? (*len + 3) & ~3u : room);
+	return true;
+}
+
 /* An interface: @len bytes of body at cap->buf. */
 static int ng_iface(struct capture *cap, u32 len)
 {
 	struct iface *i = &cap->ifs[cap->n_ifs];
-	const u8 *p = cap->buf + 8, *end = cap->buf + len;
+	const u8 *p = cap->buf + 8, *end = cap->buf + len, *val;
+	u32 opt, n, k;
 
 	if (len < 8)
 		return bad(cap, "damaged: block %llu: interface of %u bytes",
@@ -226,31 +241,40 @@ static int ng_iface(struct capture *cap, u32 len)
 	i->link_type = get16(cap, cap->buf);
 	i->snaplen = get32(cap, cap->buf + 4);
 	i->ticks = 1000000;
-	while (end - p >= 4) {
-		u32 opt = get16(cap, p), n = get16(cap, p + 2), k;
-		u32 room = end - p - 4;
-
-		if (!opt || n > room)
-			break;
-		if (opt == NG_OPT_TSRESOL && n == 1) {
-			k = p[4] & 0x7f;
-			if (k > (p[4] & 0x80 ? 63 : 19))
-				return bad(cap, "damaged: block %llu: clock resolution %#x",
-					   (unsigned long long)cap->n, p[4]);
-			for (i->ticks = 1; k; k--)
-				i->ticks *= p[4] & 0x80 ? 2 : 10;
-		}
-		n = (n + 3) & ~3u;
-		if (n > room)
-			break;
-		p += 4 + n;
+	while (ng_opt(cap, &p, end, &opt, &val, &n)) {
+		if (opt != NG_IF_TSRESOL || n != 1)
+			continue;
+		k = *val & 0x7f;
+		if (k > (*val & 0x80 ? 63 : 19))
+			return bad(cap, "damaged: block %llu: clock resolution %#x",
+				   (unsigned long long)cap->n, *val);
+		for (i->ticks = 1; k; k--)
+			i->ticks *= *val & 0x80 ? 2 : 10;
 	}
 	cap->n_ifs++;
 	return 0;
 }
 
-static int ng_packet(struct capture *cap, u32 type, u32 len,
+/* What is said of a packet behind it. */
+static void ng_about(struct capture *cap, const u8 *p, const u8 *end,
 		     struct cap_frame *f)
+{
+	const u8 *val;
+	u32 opt, n;
+
+	while (ng_opt(cap, &p, end, &opt, &val, &n)) {
+		if (opt == NG_EPB_FLAGS && n == 4)
+			f->dir = get32(cap, val) & 3;
+		if (opt == NG_OPT_COMMENT)
+			snprintf(cap->comment, sizeof(cap->comment), "%.*s",
+				 (int)n, val);
+	}
+	if (f->dir > CAP_OUT)
+		f->dir = CAP_NO_DIR;
+}
+
+static int block_packet(struct capture *cap, u32 type, u32 len,
+			struct cap_frame *f)
 {
 	const u8 *p = cap->buf;
 	u32 ifn = 0, hdr = type == NG_EPB ? 20 : 4;
@@ -281,6 +305,12 @@ static int ng_packet(struct capture *cap, u32 type, u32 len,
 		return bad(cap, "damaged: block %llu says %u bytes of %u, in %u",
 			   (unsigned long long)cap->n, f->cap_len, f->len,
 			   len - hdr);
+	if (type == NG_EPB) {
+		u32 opts = hdr + ((f->cap_len + 3) & ~3u);
+
+		if (opts < len)
+			ng_about(cap, p + opts, p + len, f);
+	}
 	memmove(cap->buf, p + hdr, f->cap_len);
 	p = realloc(cap->buf, f->cap_len ?: 1);
 	if (p)
@@ -351,7 +381,7 @@ static int next_ng(struct capture *cap, struct cap_frame *f)
 		if (type == NG_IDB && ng_iface(cap, len) < 0)
 			return -1;
 		if (type == NG_EPB || type == NG_SPB)
-			return ng_packet(cap, type, len, f);
+			return block_packet(cap, type, len, f);
 	}
 }
 
@@ -362,5 +392,8 @@ static int next_ng(struct capture *cap, struct cap_frame *f)
  */
 int cap_next(struct capture *cap, struct cap_frame *f)
 {
+	f->dir = CAP_NO_DIR;
+	f->comment = cap->comment;
+	*cap->comment = 0;
 	return cap->ng ? next_ng(cap, f) : next_classic(cap, f);
 }

@@ -28,6 +28,8 @@ static const char help[] =
 "  qp|cq|mr [show] [dev NAME] [FIELD VALUE]...\n"
 "  qp set dev NAME lqpn N steer CPU|off\n"
 "  stat [show] [NAME]\n"
+"  capture NAME [qp N] [peer ADDRESS] [opcode LIST] [verdict LIST]\n"
+"          [dir in|out] [-w FILE] [-c COUNT] [-t SECONDS] [-B MIB]\n"
 "  decode FILE\n"
 "\n"
 "  NAME is an RDMA device, DEV a network device, TYPE xroce (or rxe, siw),\n"
@@ -44,6 +46,7 @@ static const struct cmd objects[] = {
 	{ "cq", cmd_cq },
 	{ "mr", cmd_mr },
 	{ "stat", cmd_stat },
+	{ "capture", cmd_capture },
 	{ "decode", cmd_decode },
 	{}
 };

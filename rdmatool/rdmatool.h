@@ -56,13 +56,14 @@ void parse_args(const char *what, const struct arg *args, int argc,
 		char **argv);
 u64 parse_uint(const char *what, const char *s, u64 max);
 
-/* link.c, gid.c, res.c, stat.c, decode.c: an object each */
+/* link.c, gid.c, res.c, stat.c, capture.c, decode.c: an object each */
 void cmd_link(int argc, char **argv);
 void cmd_gid(int argc, char **argv);
 void cmd_qp(int argc, char **argv);
 void cmd_cq(int argc, char **argv);
 void cmd_mr(int argc, char **argv);
 void cmd_stat(int argc, char **argv);
+void cmd_capture(int argc, char **argv);
 void cmd_decode(int argc, char **argv);
 
 /* out.c: rows of fields, as text or as JSON */
@@ -126,12 +127,22 @@ void xdp_unpin(const char *name);
 void xdp_stats(const struct xlink *xl,
 	       void (*fn)(const char *name, const char *text, u64 val));
 const char *xdp_why(void);
+void bpf_log_start(void);
+const char *bpf_log(void);
 
 /* pcap.c: capture files */
 struct capture;
 
+enum cap_dir {
+	CAP_NO_DIR,
+	CAP_IN,
+	CAP_OUT,
+};
+
 struct cap_frame {
 	u64 ns;
+	enum cap_dir dir;
+	const char *comment;	/* "": none */
 	u32 link_type;
 	u32 len;		/* on the wire */
 	u32 cap_len;		/* here */
@@ -142,5 +153,12 @@ struct capture *cap_open(const char *path);
 int cap_next(struct capture *cap, struct cap_frame *f);
 const char *cap_why(const struct capture *cap);
 void cap_close(struct capture *cap);
+
+/* decode.c: frames as rows, and what they sum up to */
+void decode_begin(void);
+void decode_frame(const struct cap_frame *f);
+void decode_end(void);
+const char *opcode_name(u8 opcode);
+const char *transport_name(u8 opcode);
 
 #endif /* RDMATOOL_H */

@@ -67,6 +67,23 @@ static int on_log(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
+/**
+ * bpf_log_start() - keep what libbpf says of the next program
+ */
+void bpf_log_start(void)
+{
+	log_line[0] = 0;
+	libbpf_set_print(on_log);
+}
+
+/**
+ * bpf_log() - the last line that libbpf said
+ */
+const char *bpf_log(void)
+{
+	return log_line;
+}
+
 static bool is_bpffs(const char *path)
 {
 	struct statfs fs;
@@ -185,8 +202,7 @@ static struct xroce_bpf *load_program(void)
 	struct xroce_bpf *bpf;
 	int err;
 
-	log_line[0] = 0;
-	libbpf_set_print(on_log);
+	bpf_log_start();
 	/* Without the module's types its kfuncs stay unknown to the program. */
 	if (access("/sys/kernel/btf/xroce", F_OK)) {
 		no("the module has no BTF (/sys/kernel/btf/xroce)");
