@@ -267,7 +267,11 @@ static void run(struct session *s, struct ring_buffer *rb,
 static void on_signals(void)
 {
 	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction sa = { .sa_handler = on_signal };
+	struct sigaction sa = {
+		.sa_handler = on_signal,
+		/* A write is not cut short; but a second signal is the end. */
+		.sa_flags = SA_RESTART | SA_RESETHAND,
+	};
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(sigs); i++)
@@ -293,7 +297,7 @@ static struct xroce_capture *load(const struct xroce_filter *filter, u64 mib)
 	if (!err)
 		err = xroce_capture__load(skel);
 	if (err == -EPERM)
-		fail("capture: not permitted: it needs CAP_SYS_ADMIN (or CAP_BPF with CAP_PERFMON) of the host");
+		fail("capture: not permitted: it needs CAP_SYS_ADMIN of the host");
 	if (!err)
 		err = xroce_capture__attach(skel);
 	if (err)

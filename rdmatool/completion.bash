@@ -12,7 +12,7 @@ _rdmatool()
 	rdma=$(cd /sys/class/infiniband 2>/dev/null && echo *)
 	net=$(cd /sys/class/net 2>/dev/null && echo *)
 	case ${words[*]} in
-	'')		list='link gid qp cq mr stat decode help -j -p -d -V' ;;
+	'')		list='link gid qp cq mr stat capture decode help -j -p -d -V' ;;
 	*netdev)	list=$net ;;
 	*type)		list='xroce rxe siw' ;;
 	*xdp)		list='off generic native auto' ;;
@@ -25,6 +25,11 @@ _rdmatool()
 	'link add '*)	list='netdev type xdp' ;;
 	'link set '?*)	list='xdp steer' ;;
 	decode)		compopt -o default; return ;;
+	capture)	list=$rdma ;;
+	'capture '*dir)	list='in out' ;;
+	'capture '*verdict) list='sent received dropped' ;;
+	'capture '*opcode) list='SEND WRITE READ ACKNOWLEDGE ATOMIC CMP FETCH CNP' ;;
+	'capture '*)	list='qp peer opcode verdict dir -w -c -t -B' ;;
 	'stat show'|'link '*|'gid '*) list=$rdma ;;
 	*dev)		list=$rdma ;;
 	'qp '*)		list='dev lqpn rqpn type state pid comm' ;;

@@ -309,6 +309,8 @@ static void show_addrs(const struct xroce_encap *e)
 	}
 	if (!options.details)
 		return;
+	out_uint("ip_len", e->version == 4 ? xroce_get16(e->l3 + 2) :
+					     40 + xroce_get16(e->l3 + 4));
 	out_uint("sport", xroce_get16(e->l4));
 	out_uint("ecn", e->ecn);
 	out_flag("ip_options", e->opts);
