@@ -288,7 +288,8 @@ static struct xroce_capture *load(const struct xroce_filter *filter, u64 mib)
 	if (access("/sys/kernel/btf/vmlinux", F_OK))
 		fail("capture: the kernel has no BTF (/sys/kernel/btf/vmlinux)");
 	if (access("/sys/kernel/btf/xroce", F_OK))
-		fail("capture: the module has no BTF (/sys/kernel/btf/xroce): build it with pahole installed");
+		fail("capture: the module has no BTF (/sys/kernel/btf/xroce): "
+		     "build it with pahole installed");
 	skel = xroce_capture__open();
 	if (!skel)
 		fail("capture: cannot open the program: %s", strerror(errno));
@@ -380,7 +381,9 @@ void cmd_capture(int argc, char **argv)
 	if (!argc)
 		usage("capture: DEV expected");
 	if (!strcmp(argv[0], "help"))
-		usage("capture DEV [qp N] [peer ADDRESS] [opcode LIST] [verdict LIST] [dir in|out] [-w FILE] [-c COUNT] [-t SECONDS] [-B MIB]");
+		usage("capture DEV [qp N] [peer ADDRESS] [opcode LIST] "
+		      "[verdict LIST] [dir in|out] [-w FILE] [-c COUNT] "
+		      "[-t SECONDS] [-B MIB]");
 	parse_args("capture", args, argc - 1, argv + 1);
 	set_words(&filter, filter.opcode, "opcode", opcode, set_opcode);
 	set_words(&filter, filter.verdict, "verdict", verdict, set_verdict);
