@@ -346,6 +346,7 @@ static void show_roce(const struct xroce_encap *e, const struct cap_frame *f)
 		return;
 	}
 	count_kind(&pkt);
+	flow_packet(e, &pkt, f->dir);
 	show_pkt(&pkt);
 	show_icrc(e, f);
 }
@@ -365,6 +366,8 @@ void decode_end(void)
 {
 	size_t i;
 
+	out_next("flows");
+	flow_show();
 	out_summary();
 	for (i = 0; i < N_TALLY; i++)
 		out_uint(tally_names[i], tally[i]);

@@ -105,6 +105,19 @@ void out_close(void)
 }
 
 /**
+ * out_next() - end the list and begin another one beside it
+ * @list: its name
+ */
+void out_next(const char *list)
+{
+	first_row = true;
+	if (!options.json)
+		return;
+	newline(0);
+	printf("],\"%s\":[", list);
+}
+
+/**
  * out_summary() - end the list and begin a last row that sums it up
  */
 void out_summary(void)

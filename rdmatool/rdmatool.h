@@ -69,6 +69,7 @@ void cmd_decode(int argc, char **argv);
 /* out.c: rows of fields, as text or as JSON */
 void out_open(const char *list);
 void out_close(void);
+void out_next(const char *list);
 void out_summary(void);
 void out_row(void);
 void out_row_end(void);
@@ -160,5 +161,13 @@ void decode_frame(const struct cap_frame *f);
 void decode_end(void);
 const char *opcode_name(u8 opcode);
 const char *transport_name(u8 opcode);
+
+/* flow.c: the PSN story of each QP */
+struct xroce_encap;
+struct xroce_pkt;
+
+void flow_packet(const struct xroce_encap *e, const struct xroce_pkt *pkt,
+		 u8 dir);
+void flow_show(void);
 
 #endif /* RDMATOOL_H */

@@ -176,7 +176,8 @@ def test_fields(d, vectors):
     text = d.run(vectors['pingpong_rc'], stdin=True).stdout.decode()
     lines = text.splitlines()
     result('as text, from standard input', ''
-           if len(lines) == 21 and ' opcode SEND_ONLY ' in lines[0]
+           if len(lines) == 23 and ' opcode SEND_ONLY ' in lines[0]
+           and lines[20].startswith('flow 0x') and ' gaps 0 ' in lines[21]
            and lines[-1].startswith('summary: frames 31 roce 20 requests 10 '
                                     'acks 10 ') else text)
 
@@ -280,6 +281,110 @@ def test_wrong_frames(d, vectors):
            if not frames and total['not_roce'] == 2 else total)
 
 
+def flows(d, frames, make=pcap):
+    """Of each: packets, gaps, missing, again, naks, rnr_naks"""
+    out = json.loads(d.run(make(frames), '-j').stdout)
+    return [tuple(f[k] for k in ('packets', 'gaps', 'missing', 'again', 'naks',
+                                 'rnr_naks')) for f in out['flows']]
+
+
+def nak(frame, syndrome):
+    """An ACK of another kind"""
+    return (*frame[:3], frame[3][:54] + bytes([syndrome]) + frame[3][55:])
+
+
+def test_flows(d, vectors):
+    def is_op(frame, opcode):
+        return (frame[3][12:14] == b'\x08\0' and frame[3][23] == 17
+                and frame[3][36:38] == b'\x12\xb7' and frame[3][42] == opcode)
+
+    def at(frames, opcode, nth=0):
+        return [i for i, f in enumerate(frames) if is_op(f, opcode)][nth]
+
+    def one(name, got, want):
+        result('PSNs: ' + name, '' if got == want else f'{got}, not {want}')
+
+    for name in vectors:
+        got = flows(d, read_pcap(vectors[name]))
+        result(f'PSNs: {name} is without a gap', ''
+               if not any(any(f[1:]) for f in got) and
+               (got or name == 'pingpong_ud') else got)
+    write = read_pcap(vectors['rdma_write_bw'])
+    i = at(write, 7)            # WRITE_MIDDLE
+    clean = flows(d, write)
+    one('both flows', clean, [(15, 0, 0, 0, 0, 0), (5, 0, 0, 0, 0, 0)])
+    one('one lost', flows(d, write[:i] + write[i + 1:]),
+        [(14, 1, 1, 0, 0, 0), clean[1]])
+    one('one twice', flows(d, write[:i] + write[i:i + 1] + write[i:]),
+        [(16, 0, 0, 1, 0, 0), clean[1]])
+    one('one late', flows(d, write[:i] + [write[i + 1], write[i]]
+                          + write[i + 2:]),
+        [(15, 1, 1, 1, 0, 0), clean[1]])
+    i = at(write, 0x11)
+    one('NAK and RNR NAK', flows(
+        d, write[:i] + [nak(write[i], 0x60), nak(write[i], 0x2e)]
+        + write[i + 1:]), [clean[0], (6, 0, 0, 0, 1, 1)])
+    read = read_pcap(vectors['rdma_read_bw'])
+    i = at(read, 0xe)           # READ_RESPONSE_MIDDLE
+    clean = flows(d, read)
+    got = flows(d, read[:i] + read[i + 1:])
+    one('a READ response lost', [got[0], got[1][1:]],
+        [clean[0], (1, 1, 0, 0, 0)])
+    i = at(read, 0xc, 1)        # the second READ_REQUEST
+    got = flows(d, read[:i + 1] + read[i:])
+    one('a READ asked for again', got[0], (6, 0, 0, 1, 0, 0))
+    # Each twice, once in each direction, is no duplicate
+    one('directions are kept apart', flows(d, write, both_ways),
+        [(15, 0, 0, 0, 0, 0)] * 2 + [(5, 0, 0, 0, 0, 0)] * 2)
+
+
+def about(order, flags, comment):
+    out = struct.pack(order + 'HHI', 2, 4, flags)
+    text = comment + b'\0' * (-len(comment) % 4)
+    return out + struct.pack(order + 'HH', 1, len(comment)) + text
+
+
+def packets(frames, order, options):
+    """The same as pcapng, each with these options behind it"""
+    out = section(order) + iface(order)
+    for sec, usec, size, data in frames:
+        t = sec * 1000000 + usec
+        for option in options:
+            body = struct.pack(order + 'IIIII', 0, t >> 32, t & 0xffffffff,
+                               len(data), size)
+            out += block(order, 6, body + data + b'\0' * (-len(data) % 4)
+                         + option)
+    return out
+
+
+def both_ways(frames):
+    return packets(frames, '<', (about('<', 2, b''), about('<', 1, b'')))
+
+
+def test_about(d, vectors):
+    f = roce(vectors)
+
+    def one(name, order, option, want):
+        frames, *_, status, err = d.json(packets([f], order, [option]))
+        got = [(x.get('dir'), x.get('comment')) for x in frames]
+        result('pcapng: ' + name, '' if got == [want] and not status
+               else f'{got} {err}')
+
+    for order, which in (('<', 'little'), ('>', 'big')):
+        one(f'direction and comment, {which} endian', order,
+            about(order, 1, b'qp 5 rcvd_pkts'), ('in', 'qp 5 rcvd_pkts'))
+    one('outbound', '<', about('<', 2, b'x'), ('out', 'x'))
+    one('a direction that is none', '<', about('<', 3, b''), (None, None))
+    one('a comment that is long', '<', about('<', 0, b'y' * 5000),
+        (None, 'y' * 255))
+    one('a comment for a terminal', '<', about('<', 0, b'\x1b[31m"\n'),
+        (None, '\\x1b[31m"\\x0a'))
+    one('an option longer than its block', '<',
+        struct.pack('<HH', 1, 500) + b'abcd', (None, None))
+    one('a cut option', '<', struct.pack('<HH', 2, 4), (None, None))
+    one('flags of two bytes', '<', struct.pack('<HHH2x', 2, 2, 1), (None, None))
+
+
 def test_cut(d, vectors):
     """A file that ends anywhere"""
     whole = vectors['pingpong_rc']
@@ -380,7 +485,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         d = Decoder(tmp)
         for test in (test_known, test_fields, test_formats, test_links,
-                     test_wrong_frames, test_cut, test_damaged, test_random):
+                     test_flows, test_about, test_wrong_frames, test_cut, test_damaged, test_random):
             test(d, vectors)
     print(f'1..{tests}')
     return bool(failed)
