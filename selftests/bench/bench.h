@@ -10,10 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MAX_QP	64
-#define SLOTS	64
+#define MAX_QP	256
 
-enum op { OP_WRITE, OP_READ, OP_ATOMIC, OP_SEND, OP_MAX };
+enum op { OP_WRITE, OP_READ, OP_ATOMIC, OP_SEND, OP_NONE, OP_MAX };
 enum wait { WAIT_EVENTS, WAIT_POLL, WAIT_YIELD, WAIT_MAX };
 
 /**
@@ -99,6 +98,7 @@ enum { SENDS, RECVS };
 void fail(const char *fmt, ...) __attribute__((noreturn,
 					       format(printf, 1, 2)));
 
+uint64_t end_slots(const struct spec *s);
 int end_open(struct end *e, const char *dev);
 void end_setup(struct end *e, const struct spec *s, struct msg *me);
 void end_connect(struct end *e, const struct msg *far);

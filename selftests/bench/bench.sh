@@ -7,7 +7,7 @@
 #
 #   bench.sh SET|SPEC...	basic, quick or full; a SPEC is xroce_bench's
 #
-# XROCE_BENCH_KINDS: of what (xroce rxe rxe-loop). XROCE_BENCH_SYMBOLS: a directory
+# XROCE_BENCH_KINDS: of what (xroce rxe rxe-loop tcp). XROCE_BENCH_SYMBOLS: a directory
 # that gets addresses and names of the kernel and of the programs of each kind.
 #
 # rdma_rxe of 6.12 serves the first namespace only. There it has both ends of a
@@ -25,7 +25,7 @@ DEVTYPE=xroce
 
 OUT=${XROCE_BENCH_OUT:-/results/bench.jsonl}
 SETS=("${@:-quick}")
-KINDS=${XROCE_BENCH_KINDS:-xroce rxe rxe-loop}
+KINDS=${XROCE_BENCH_KINDS:-xroce rxe rxe-loop tcp}
 ICOUNT=${XROCE_BENCH_ICOUNT:-1}
 failed=()
 
@@ -69,27 +69,87 @@ specs() {
 }
 
 spec_set() {
-	local op
+	local op size list qps mtu=$RDMA_MTU
 	case $1 in
 	basic)
 		for op in write send; do
-			echo "$op,size=64,list=16,n=16384"
-			echo "$op,size=64,list=1,n=16384"
+			echo "$op,size=64,list=16"
+			echo "$op,size=64"
 		done
-		for op in write read; do
-			echo "$op,size=65536,n=128"
+		echo "write,size=65536"
+		echo "read,size=65536"
+		echo "send,lat,size=8,inline"
+		echo "send,lat,size=8,inline,wait=yield"
+		return ;;
+	quick)
+		for op in write send read; do
+			[ "$mtu" != 4096 ] || echo "$op,size=64"
+			echo "$op,size=65536"
 		done
-		echo "send,lat,size=8,inline,n=2048"
-		echo "send,lat,size=8,inline,wait=yield,n=2048"
-		;;
+		[ "$mtu" = 4096 ] || return
+		for op in write send; do
+			echo "$op,size=64,list=16"
+			echo "$op,size=64,list=16,qps=64"
+			echo "$op,size=4096"
+		done
+		echo "write,size=64,qps=64"
+		echo "write,size=1048576"
+		echo "atomic"
+		echo "send,inline,lat,size=8"
+		echo "send,inline,lat,size=8,wait=yield"
+		echo "read,lat,size=8"
+		echo "none,qps=256"
+		return ;;
+	full)	sizes=(2 8 64 256 1024 4096 16384 65536 262144 1048576)
+		lists=(1 16 64) all_qps=(1 8 64) ;;
+	polling)
+		echo "send,lat,size=8,inline,n=512,r=8"
+		echo "send,lat,size=8,inline,n=512,r=8,wait=poll"
+		return ;;
 	*)	die "no such set: $1" ;;
 	esac
+	# what depends on the MTU
+	for op in write send read; do
+		for size in "${sizes[@]}"; do
+			[ "$mtu" = 4096 ] || [ "$size" -ge 1024 ] || continue
+			echo "$op,size=$size"
+		done
+	done
+	[ "$mtu" = 4096 ] || return
+	for op in write send; do
+		for qps in "${all_qps[@]}"; do
+			for list in "${lists[@]}"; do
+				# a list of one to one QP is above
+				[ "$qps$list" = 11 ] || echo "$op,size=64,list=$list,qps=$qps"
+			done
+		done
+	done
+	for qps in "${all_qps[@]}"; do
+		echo "atomic,qps=$qps"
+	done
+	for op in send,inline read atomic; do
+
+		echo "$op,lat,size=8"
+		echo "$op,lat,size=8,wait=$([[ $op = send* ]] && echo yield || echo poll)"
+	done
+	for size in 64 1024 4096 65536; do
+		echo "send,lat,size=$size"
+		echo "read,lat,size=$size"
+	done
+	echo "send,inline,lat,size=8,wait=poll,n=128"
+	echo "none,qps=256"
 }
+
+# The two ends have a processor each where there are two
+pin1=() pin2=()
+if [ "$(nproc)" -gt 1 ]; then
+	pin1=(taskset -c 0) pin2=(taskset -c 1)
+fi
 
 # serve NAMESPACE DEVICE - a server; its pid in $server
 serve() {
 	rm -f "$TOPO_TMP/bench"
-	bg "$1" setarch -R ./xroce_bench -s "$TOPO_TMP/bench" -d "$2" -t "$trace" \
+	bg "$1" setarch -R "${pin2[@]}" ./xroce_bench -s "$TOPO_TMP/bench" -d "$2" -t "$trace" \
 		2>"$TOPO_TMP/server"
 	server=$!
 	wait_for 20 test -S "$TOPO_TMP/bench" ||
@@ -104,27 +164,32 @@ symbols() {
 	grep ' r-xp ' "/proc/$(pgrep -f "^./xroce_bench -s")/maps" >"$dir/maps.$1"
 }
 
-# bench KIND NS1 DEVICE1 NS2 DEVICE2 SPEC... - between two devices
+# bench KIND NS1 DEVICE1 NS2 DEVICE2 SPEC... - between two devices. A failed one
+# ends the client; the next goes on behind it
 bench() {
-	local kind=$1 nsc=$2 dev1=$3 nss=$4 dev2=$5 server line spec text
-	local flags=(-t "$trace")
+	local kind=$1 nsc=$2 dev1=$3 nss=$4 dev2=$5 spec line done
+	local flags=(-t "$trace") specs=()
 	shift 5
 	[ "$ICOUNT" = 0 ] || flags+=(-i)
-	serve "$nss" "$dev2"
+	[ -z "${XROCE_BENCH_SYMBOLS:-}" ] || flags+=(-p)
 	for spec; do
-		text=$spec
-		[[ $text == *,mtu=* ]] || text+=,mtu=$RDMA_MTU
-		if line=$(in_ns "$nsc" timeout 100000 setarch -R ./xroce_bench \
-				-c "$TOPO_TMP/bench" -d "$dev1" "${flags[@]}" "$text" \
-				2>"$TOPO_TMP/client"); then
-			jq -c --arg kind "$kind" '.kind = $kind' <<<"$line" >>"$TOPO_TMP/out"
-			say "$kind $text: $(jq -r \
-				'"\((.spent[-1] - .idle[-1]) / .n | floor) \(.unit) a message"' \
-				<<<"$line")"
-			continue
-		fi
-		failed+=("$kind $text: $(cat "$TOPO_TMP/client" "$TOPO_TMP/server")")
-		say "FAILED: ${failed[-1]}"
+		[[ $spec == *,mtu=* ]] || spec+=,mtu=$RDMA_MTU
+		specs+=("$spec")
+	done
+	serve "$nss" "$dev2"
+	while [ ${#specs[@]} -gt 0 ]; do
+		done=0
+		while IFS= read -r line; do
+			[[ $line == '{'* ]] || continue
+			echo "{\"kind\":\"$kind\",${line#\{}" >>"$TOPO_TMP/out"
+			done=$((done + 1))
+		done < <(in_ns "$nsc" timeout 100000 setarch -R "${pin1[@]}" \
+			./xroce_bench -c "$TOPO_TMP/bench" -d "$dev1" "${flags[@]}" \
+			"${specs[@]}" 2> >(tee "$TOPO_TMP/client" | sed -u "s/^/$kind /" >&2))
+		specs=("${specs[@]:done}")
+		[ ${#specs[@]} -gt 0 ] || break
+		failed+=("$kind ${specs[0]}: $(tail -n 1 "$TOPO_TMP/client") $(cat "$TOPO_TMP/server")")
+		specs=("${specs[@]:1}")
 		bg_end "$server" || :
 		serve "$nss" "$dev2"
 	done
@@ -133,10 +198,58 @@ bench() {
 	rm -f "$TOPO_TMP/bench.shared"
 }
 
+# offloads FEATURE=on|off... - at both ends
+offloads() {
+	local args=("${@//=/ }")
+	# shellcheck disable=SC2086
+	n1 ethtool -K "$ETH1" ${args[*]} >/dev/null && n2 ethtool -K "$ETH2" ${args[*]} >/dev/null
+}
+
+# stream WHAT - bytes of TCP in 10^9 instructions (or a second)
+stream() {
+	local result
+	result=$(n1 timeout 100000 iperf3 -J -c "$V4.2" -t "${TCP_SECONDS:-1}" | jq -e \
+			'.end.sum_received | .bytes * 1e9 / (.seconds * 1e9) | floor') ||
+		{ failed+=("tcp $1: iperf3"); return; }
+	out kind=tcp "what=$1" "mtu=$NETDEV_MTU" "bytes=$result"
+	say "tcp $1: $((result / 1000000)) MB in 10^9"
+}
+
+# What TCP costs on the same netdevs, by programs that everybody has: with all
+# that it has; a frame at a time; and also each with a checksum made and compared
+tcp() {
+	local perf lat how
+	bg "$NS2" iperf3 -s >/dev/null 2>&1
+	perf=$!
+	wait_for 20 eval "n2 ss -Hltn 'sport = :5201' | grep -q ." || die "iperf3 -s"
+	for how; do
+		case $how in
+		segments)	offloads tso=off gso=off gro=off ;;
+		nothing)	offloads tso=off gso=off gro=off sg=off tx=off rx=off ;;
+		esac || die "ethtool -K"
+		stream "$how"
+	done
+	bg_end "$perf" || :
+	[[ " $* " == *' offloads '* ]] || return 0
+	bg "$NS2" qperf >/dev/null 2>&1
+	perf=$!
+	wait_for 20 eval "n2 ss -Hltn 'sport = :19765' | grep -q ." || die "qperf"
+	if lat=$(n1 timeout 100000 qperf "$V4.2" -P 5 -t 1 -m 8 tcp_lat |
+		 awk '$1 == "latency" { u["ns"] = 1; u["us"] = 1e3; u["ms"] = 1e6
+			printf "%d", $3 * u[$4] }') && [ -n "$lat" ]; then
+		out kind=tcp what=latency "mtu=$NETDEV_MTU" "half=$lat"
+		say "tcp half round trip of 8 B: $lat"
+	else
+		failed+=("tcp: qperf")
+	fi
+	bg_end "$perf" || :
+}
+
 wanted() { [[ " $KINDS " == *" $1 "* ]]; }
 
 ours() {
 	rdma_up || die "xroce: no devices"
+	! wanted tcp || tcp attached
 	bench xroce "$RNS1" "$RDMA1" "$RNS2" "$RDMA2" "$@"
 	rdma_down
 }
@@ -202,9 +315,10 @@ rxe_here() {
 # round MTU RDMA_MTU
 round() {
 	local mtu=$1 specs
-	RDMA_MTU=$2
+	NETDEV_MTU=$1 RDMA_MTU=$2
 	mapfile -t specs < <(specs "${SETS[@]}")
 	topo_direct "$mtu"
+	! wanted tcp || tcp offloads
 	! wanted xroce || ours "${specs[@]}"
 	if ! [[ $KINDS == *rxe* ]]; then
 		:
@@ -213,6 +327,8 @@ round() {
 	else
 		rxe_here "$mtu" "${specs[@]}"
 	fi
+	# at last: nothing turns these features on again
+	! wanted tcp || tcp segments nothing
 	topo_clear
 }
 

@@ -20,19 +20,20 @@ static size_t slot_size(const struct spec *s)
 	return (s->size + 63) & ~63ul;
 }
 
-static size_t slots(const struct spec *s)
+/* Messages have a place of their own in memory until they have all been used. */
+uint64_t end_slots(const struct spec *s)
 {
-	return s->size > 65536 ? 8 : SLOTS;
+	return s->size > 65536 ? 8 : 64;
 }
 
 static size_t mem_size(const struct spec *s)
 {
-	return slot_size(s) * slots(s);
+	return slot_size(s) * end_slots(s);
 }
 
 static uint8_t *slot(struct end *e, uint64_t i)
 {
-	return e->mem + i % slots(&e->s) * slot_size(&e->s);
+	return e->mem + i % end_slots(&e->s) * slot_size(&e->s);
 }
 
 /* What a byte is, of all that was sent. */
@@ -100,6 +101,8 @@ void end_setup(struct end *e, const struct spec *s, struct msg *me)
 	e->s = *s;
 	depth[SENDS] = s->qps * s->depth;
 	depth[RECVS] = s->op == OP_SEND ? s->qps * s->rdepth : 1;
+	if (s->op == OP_NONE)
+		depth[SENDS] = 1;
 	if (ibv_query_device(e->ctx, &attr))
 		fail("ibv_query_device: %m");
 	e->pd = ibv_alloc_pd(e->ctx);
@@ -224,7 +227,7 @@ void end_clear(struct end *e, bool full)
 	size_t size = slot_size(&e->s);
 
 	memset(e->mem, 0, mem_size(&e->s));
-	for (uint64_t i = 0; full && i < slots(&e->s); i++)
+	for (uint64_t i = 0; full && i < end_slots(&e->s); i++)
 		for (uint64_t j = 0; j < e->s.size; j++)
 			e->mem[i * size + j] = pattern(i, j);
 }
@@ -238,7 +241,7 @@ void end_check(struct end *e, uint64_t v)
 			     *(uint64_t *)e->mem, v);
 		return;
 	}
-	for (uint64_t i = 0; i < slots(&e->s); i++)
+	for (uint64_t i = 0; i < end_slots(&e->s); i++)
 		for (uint64_t j = 0; j < e->s.size; j++)
 			if (slot(e, i)[j] != pattern(i, j))
 				fail("byte %lu of slot %lu is not what was sent",
