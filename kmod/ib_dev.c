@@ -52,7 +52,10 @@ static int xroce_ib_query_device(struct ib_device *ib,
 	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID |
-				 IB_DEVICE_RC_RNR_NAK_GEN;
+				 IB_DEVICE_RC_RNR_NAK_GEN |
+				 IB_DEVICE_MEM_MGT_EXTENSIONS |
+				 IB_DEVICE_MEM_WINDOW |
+				 IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY;
 	attr->max_qp = XROCE_MAX_QP;
 	attr->max_qp_wr = XROCE_MAX_QP_WR;
@@ -62,6 +65,8 @@ static int xroce_ib_query_device(struct ib_device *ib,
 	attr->max_cq = XROCE_MAX_CQ;
 	attr->max_cqe = XROCE_MAX_CQE;
 	attr->max_mr = XROCE_MAX_MR;
+	attr->max_mw = XROCE_MAX_MR;
+	attr->max_fast_reg_page_list_len = XROCE_MAX_FAST_PAGES;
 	attr->max_pd = XROCE_MAX_PD;
 	attr->max_ah = XROCE_MAX_AH;
 	attr->max_srq = XROCE_MAX_SRQ;

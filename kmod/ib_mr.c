@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory region verbs. Process context. A region's memory is pinned, and the
- * kernel's addresses of its blocks noted, from registration until no placement
- * uses it any more.
+ * Memory region and window verbs. Process context. A region's memory is pinned,
+ * and the kernel's addresses of its blocks noted, from registration until no
+ * placement uses it any more; one whose pages work requests name is listed by a
+ * kernel consumer. Windows borrow their region's list.
  */
 #include <rdma/ib_umem.h>
 #include <rdma/iter.h>
@@ -10,13 +11,17 @@
 #include "xroce.h"
 
 #define XROCE_MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
-			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
+			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
+			 IB_ACCESS_MW_BIND)
+
+static struct xroce_kmr *to_kmr(struct ib_mr *ib)
+{
+	return container_of(ib, struct xroce_kmr, ib);
+}
 
 /* Without an I/O MMU between, a "DMA address" is the kernel's virtual one. */
-static int mr_map(struct xroce_kmr *kmr)
+static int mr_map(struct xroce_mr *mr, struct ib_umem *umem)
 {
-	struct ib_umem *umem = kmr->umem;
-	struct xroce_mr *mr = &kmr->mr;
 	struct ib_block_iter it;
 	unsigned long pgsz;
 	size_t i = 0, n;
@@ -41,6 +46,50 @@ static int mr_map(struct xroce_kmr *kmr)
 	return WARN_ON_ONCE(i != n) ? -EINVAL : 0;
 }
 
+/*
+ * Pin a user's memory and note where it is: the part of @mr that goes with it.
+ * Return: what holds it, NULL for no memory at all, or an error pointer.
+ */
+static struct ib_umem *mr_pin(struct ib_device *ib, struct xroce_mr *mr,
+			      u64 start, u64 length, int access)
+{
+	struct ib_umem *umem;
+	int err;
+
+	mr->page = NULL;
+	if (!length)
+		return NULL;
+	umem = xroce_umem_get(ib, start, length, access);
+	if (IS_ERR(umem))
+		return umem;
+	err = mr_map(mr, umem);
+	if (!err)
+		return umem;
+	kvfree(mr->page);
+	ib_umem_release(umem);
+	return ERR_PTR(err);
+}
+
+/* A hint that is not ours to follow may be given, a right may not. */
+static int mr_check(u64 length, u64 iova, int access)
+{
+	if (access & ~(XROCE_MR_ACCESS | IB_ACCESS_OPTIONAL))
+		return -EOPNOTSUPP;
+	/* The last byte may be the last there is. */
+	return length && iova + length - 1 < iova ? -EINVAL : 0;
+}
+
+static struct xroce_kmr *kmr_alloc(struct ib_pd *pd, enum xroce_mr_kind kind)
+{
+	struct xroce_kmr *kmr = kzalloc(sizeof(*kmr), GFP_KERNEL_ACCOUNT);
+
+	if (kmr) {
+		kmr->mr.kind = kind;
+		kmr->mr.pd = pd;
+	}
+	return kmr;
+}
+
 static void kmr_free(struct xroce_kmr *kmr)
 {
 	kvfree(kmr->mr.page);
@@ -49,46 +98,113 @@ static void kmr_free(struct xroce_kmr *kmr)
 	kfree_rcu(kmr, rcu);
 }
 
+/* Let it be found: the last that can fail. */
+static struct ib_mr *kmr_publish(struct xroce_kmr *kmr)
+{
+	int err = xroce_table_add_mr(kmr);
+
+	if (err) {
+		kmr_free(kmr);
+		return ERR_PTR(err);
+	}
+	kmr->ib.lkey = kmr->mr.key;
+	kmr->ib.rkey = kmr->mr.key;
+	return &kmr->ib;
+}
+
+/* Return: -EBUSY while a window is bound to it. */
+static int kmr_destroy(struct xroce_kmr *kmr)
+{
+	bool ended;
+
+	local_bh_disable();
+	ended = xroce_mr_end(&kmr->mr);
+	local_bh_enable();
+	if (!ended)
+		return -EBUSY;
+	xroce_table_del_mr(kmr);
+	kmr_free(kmr);
+	return 0;
+}
+
 static struct ib_mr *xroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 				       u64 iova, int access)
 {
 	struct xroce_kmr *kmr;
+	struct ib_umem *umem;
 	int err;
 
-	/* A hint that is not ours to follow may be given, a right may not. */
-	if (access & ~(XROCE_MR_ACCESS | IB_ACCESS_OPTIONAL))
-		return ERR_PTR(-EOPNOTSUPP);
-	/* The last byte may be the last there is. */
-	if (length && iova + length - 1 < iova)
-		return ERR_PTR(-EINVAL);
-	kmr = kzalloc(sizeof(*kmr), GFP_KERNEL_ACCOUNT);
+	err = mr_check(length, iova, access);
+	if (err)
+		return ERR_PTR(err);
+	kmr = kmr_alloc(pd, XROCE_MR);
 	if (!kmr)
 		return ERR_PTR(-ENOMEM);
-	kmr->mr.pd = pd;
+	umem = mr_pin(pd->device, &kmr->mr, start, length, access);
+	if (IS_ERR(umem)) {
+		kfree(kmr);
+		return ERR_CAST(umem);
+	}
+	kmr->umem = umem;
 	kmr->mr.iova = iova;
 	kmr->mr.length = length;
 	kmr->mr.access = access & XROCE_MR_ACCESS;
-	kmr->mr.valid = true;
-	if (length) {
-		kmr->umem = xroce_umem_get(pd->device, start, length, access);
-		if (IS_ERR(kmr->umem)) {
-			err = PTR_ERR(kmr->umem);
-			kfree(kmr);
-			return ERR_PTR(err);
-		}
-		err = mr_map(kmr);
-		if (err)
-			goto err_free;
-	}
-	err = xroce_table_add_mr(kmr);
-	if (err)
-		goto err_free;
-	kmr->ib.lkey = kmr->mr.key;
-	kmr->ib.rkey = kmr->mr.key;
-	return &kmr->ib;
+	kmr->mr.state = XROCE_KEY_VALID;
+	return kmr_publish(kmr);
+}
 
+/* Under the same key. Should it fail, the region is as it was. */
+static struct ib_mr *xroce_ib_rereg_user_mr(struct ib_mr *ib, int flags,
+					    u64 start, u64 length, u64 iova,
+					    int access, struct ib_pd *pd,
+					    struct ib_udata *udata)
+{
+	struct xroce_kmr *kmr = to_kmr(ib);
+	struct xroce_mr *mr = &kmr->mr, new = *mr;
+	struct ib_umem *umem = kmr->umem;
+	int err;
+
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->access;
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		start = umem ? umem->address : 0;
+		length = mr->length;
+		iova = mr->iova;
+	}
+	err = mr_check(length, iova, access);
+	if (err)
+		return ERR_PTR(err);
+	/* What was pinned to be read is not to be written. */
+	if (flags & IB_MR_REREG_TRANS ||
+	    (umem && !umem->writable && ib_access_writable(access)))
+		umem = mr_pin(ib->device, &new, start, length, access);
+	if (IS_ERR(umem))
+		return ERR_CAST(umem);
+	if (atomic_cmpxchg(&mr->windows, 0, -1)) {
+		err = -EBUSY;
+		goto err_free;
+	}
+	local_bh_disable();
+	xroce_mr_claim(mr, XROCE_KEY_VALID);
+	swap(mr->page, new.page);
+	swap(kmr->umem, umem);
+	mr->page_shift = new.page_shift;
+	mr->offset = new.offset;
+	mr->pd = pd;
+	mr->iova = iova;
+	mr->length = length;
+	mr->access = access & XROCE_MR_ACCESS;
+	xroce_mr_release(mr, XROCE_KEY_VALID);
+	local_bh_enable();
+	atomic_set(&mr->windows, 0);
+	err = 0;
 err_free:
-	kmr_free(kmr);
+	/* Which is the old list now, or the new one on an error. */
+	if (umem != kmr->umem || new.page != mr->page) {
+		kvfree(new.page);
+		if (umem)
+			ib_umem_release(umem);
+	}
 	return ERR_PTR(err);
 }
 
@@ -126,22 +242,87 @@ static struct ib_mr *xroce_ib_get_dma_mr(struct ib_pd *pd, int access)
 	return &kmr->ib;
 }
 
+static struct ib_mr *xroce_ib_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
+				       u32 max_pages)
+{
+	struct xroce_kmr *kmr;
+
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_pages || max_pages > XROCE_MAX_FAST_PAGES)
+		return ERR_PTR(-EINVAL);
+	kmr = kmr_alloc(pd, XROCE_MR_FAST);
+	if (!kmr)
+		return ERR_PTR(-ENOMEM);
+	kmr->max_pages = max_pages;
+	kmr->mr.page = kvcalloc(max_pages, sizeof(void *), GFP_KERNEL_ACCOUNT);
+	if (!kmr->mr.page) {
+		kfree(kmr);
+		return ERR_PTR(-ENOMEM);
+	}
+	return kmr_publish(kmr);
+}
+
+static int kmr_set_page(struct ib_mr *ib, u64 addr)
+{
+	struct xroce_kmr *kmr = to_kmr(ib);
+
+	if (kmr->pages == kmr->max_pages)
+		return -ENOMEM;
+	kmr->mr.page[kmr->pages++] = (void *)(uintptr_t)addr;
+	return 0;
+}
+
+/* While the region is invalid, as its consumer knows: nobody looks at the list. */
+static int xroce_ib_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int n,
+			      unsigned int *offset)
+{
+	to_kmr(ib)->pages = 0;
+	return ib_sg_to_pages(ib, sg, n, offset, kmr_set_page);
+}
+
 static int xroce_ib_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
-	struct xroce_kmr *kmr = container_of(ib, struct xroce_kmr, ib);
+	struct xroce_kmr *kmr = to_kmr(ib);
 
-	if (kmr->mr.key != XROCE_LKEY_KERNEL) {
-		xroce_table_del_mr(kmr);
-		local_bh_disable();
-		xroce_mr_revoke(&kmr->mr);
-		local_bh_enable();
-	}
+	if (kmr->mr.key != XROCE_LKEY_KERNEL)
+		return kmr_destroy(kmr);
 	kmr_free(kmr);
 	return 0;
 }
 
+static int xroce_ib_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
+{
+	struct xroce_kmr *kmr;
+	struct ib_mr *mr;
+
+	if (ib->type != IB_MW_TYPE_1 && ib->type != IB_MW_TYPE_2)
+		return -EOPNOTSUPP;
+	kmr = kmr_alloc(ib->pd, ib->type == IB_MW_TYPE_1 ? XROCE_MW_1 :
+							   XROCE_MW_2);
+	if (!kmr)
+		return -ENOMEM;
+	mr = kmr_publish(kmr);
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	container_of(ib, struct xroce_ibmw, ib)->kmr = kmr;
+	ib->rkey = mr->rkey;
+	return 0;
+}
+
+static int xroce_ib_dealloc_mw(struct ib_mw *ib)
+{
+	return kmr_destroy(container_of(ib, struct xroce_ibmw, ib)->kmr);
+}
+
 const struct ib_device_ops xroce_mr_ops = {
+	.alloc_mr = xroce_ib_alloc_mr,
+	.alloc_mw = xroce_ib_alloc_mw,
+	.dealloc_mw = xroce_ib_dealloc_mw,
 	.dereg_mr = xroce_ib_dereg_mr,
 	.get_dma_mr = xroce_ib_get_dma_mr,
+	.map_mr_sg = xroce_ib_map_mr_sg,
 	.reg_user_mr = xroce_ib_reg_user_mr,
+	.rereg_user_mr = xroce_ib_rereg_user_mr,
+	INIT_RDMA_OBJ_SIZE(ib_mw, xroce_ibmw, ib),
 };

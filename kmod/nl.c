@@ -551,7 +551,8 @@ static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
 	if (rdma_nl_put_driver_u64_hex(skb, "iova", mr->iova) ||
 	    rdma_nl_put_driver_u32_hex(skb, "access", mr->access) ||
 	    rdma_nl_put_driver_u32(skb, "page_size", 1u << mr->page_shift) ||
-	    rdma_nl_put_driver_u32(skb, "valid", READ_ONCE(mr->valid))) {
+	    rdma_nl_put_driver_u32(skb, "valid",
+				   READ_ONCE(mr->state) == XROCE_KEY_VALID)) {
 		nla_nest_cancel(skb, table);
 		return -EMSGSIZE;
 	}

@@ -64,6 +64,25 @@ static int put_inline(struct xroce_send_wqe *wqe, const struct ib_send_wr *wr,
 	return 0;
 }
 
+/* The list of pages is the region's, and stays so until it is invalid again. */
+static int put_reg(struct xroce_send_wqe *wqe, const struct ib_reg_wr *wr)
+{
+	struct xroce_kmr *kmr = container_of(wr->mr, struct xroce_kmr, ib);
+
+	BUILD_BUG_ON(XROCE_WR_REG_MR != IB_WR_REG_MR ||
+		     XROCE_WC_REG_MR != IB_WC_REG_MR);
+	if (kmr->mr.kind != XROCE_MR_FAST || wr->mr->length > U32_MAX ||
+	    !is_power_of_2(wr->mr->page_size))
+		return -EINVAL;
+	wqe->reg.mr = (uintptr_t)&kmr->mr;
+	wqe->reg.iova = wr->mr->iova;
+	wqe->reg.length = wr->mr->length;
+	wqe->reg.page_shift = ilog2(wr->mr->page_size);
+	wqe->reg.key = wr->key;
+	wqe->reg.access = wr->access;
+	return 0;
+}
+
 /* What the service does not offer fails as a completion, as a user's does. */
 static int put_send(struct xroce_kqp *kqp, struct xroce_send_wqe *wqe,
 		    const struct ib_send_wr *wr)
@@ -89,7 +108,10 @@ static int put_send(struct xroce_kqp *kqp, struct xroce_send_wqe *wqe,
 		wqe->ud.remote_qkey = ud_wr(wr)->remote_qkey;
 		break;
 	case IB_WR_SEND_WITH_INV:
+	case IB_WR_LOCAL_INV:
 		break;
+	case IB_WR_REG_MR:
+		return put_reg(wqe, reg_wr(wr));
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 	case IB_WR_RDMA_READ:

@@ -34,7 +34,8 @@
 #define XROCE_MAX_QP_WR		32768
 #define XROCE_MAX_CQ		65536
 #define XROCE_MAX_CQE		4194304
-#define XROCE_MAX_MR		1048576
+#define XROCE_MAX_MR		1048576	/* regions and windows */
+#define XROCE_MAX_FAST_PAGES	512
 #define XROCE_MAX_PD		65536
 #define XROCE_MAX_AH		1048576
 #define XROCE_MAX_SRQ		65536
@@ -233,11 +234,25 @@ struct xroce_ibah {
 	struct xroce_kah *kah;
 };
 
+/**
+ * struct xroce_kmr - a memory region or window
+ * @mr: the core's part
+ * @umem: the user's memory that is pinned for it, or NULL
+ * @pages, @max_pages: fast registration: pages listed, and room for them
+ */
 struct xroce_kmr {
 	struct ib_mr ib;
 	struct xroce_mr mr;
 	struct ib_umem *umem;
+	u32 pages;
+	u32 max_pages;
 	struct rcu_head rcu;
+};
+
+/* ib_core frees it at once, when a peer may still be looking at the window. */
+struct xroce_ibmw {
+	struct ib_mw ib;
+	struct xroce_kmr *kmr;
 };
 
 static inline struct xroce_link *to_xlink(struct ib_device *ib)

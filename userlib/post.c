@@ -18,6 +18,7 @@ enum {
 	WR_RDMA		= 1 << 16,
 	WR_ATOMIC	= 1 << 17,
 	WR_INLINE	= 1 << 18,	/* payload goes out, so may be inline */
+	WR_LOCAL	= 1 << 19,	/* changes a key and sends nothing */
 };
 
 #define WR_ALL	(WR_RC | WR_UC | WR_UD)
@@ -30,6 +31,8 @@ static const uint32_t wr_kind[] = {
 	[IBV_WR_RDMA_READ]		= WR_RC | WR_RDMA,
 	[IBV_WR_ATOMIC_CMP_AND_SWP]	= WR_RC | WR_ATOMIC,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD]	= WR_RC | WR_ATOMIC,
+	[IBV_WR_LOCAL_INV]		= WR_RC | WR_UC | WR_LOCAL,
+	[IBV_WR_BIND_MW]		= WR_RC | WR_UC | WR_LOCAL,
 	[IBV_WR_SEND_WITH_INV]		= WR_RC | WR_INLINE,
 	[IBV_WR_ATOMIC_WRITE]		= 0,
 };
@@ -115,8 +118,34 @@ static int put_ud(const struct xroce_wq *sq, struct xroce_send_wqe *wqe,
 	return 0;
 }
 
+void xroce_put_bind(struct xroce_send_wqe *wqe, const struct ibv_mw *mw,
+		    uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+	wqe->bind.addr = info->addr;
+	wqe->bind.length = info->length;
+	wqe->bind.lkey = info->mr ? info->mr->lkey : 0;
+	wqe->bind.rkey = mw->rkey;
+	wqe->bind.new_rkey = rkey;
+	wqe->bind.access = info->mw_access_flags;
+}
+
+/* Windows of each type have a call of their own. */
+static int put_local(struct xroce_send_wqe *wqe, const struct ibv_send_wr *wr,
+		     enum ibv_mw_type type)
+{
+	if (wr->send_flags & IBV_SEND_INLINE)
+		return EINVAL;
+	if (wr->opcode != IBV_WR_BIND_MW)
+		return 0;
+	if (!wr->bind_mw.mw || wr->bind_mw.mw->type != type)
+		return EINVAL;
+	xroce_put_bind(wqe, wr->bind_mw.mw, wr->bind_mw.rkey,
+		       &wr->bind_mw.bind_info);
+	return 0;
+}
+
 static int put_send(const struct xroce_qp *qp, struct xroce_send_wqe *wqe,
-		    const struct ibv_send_wr *wr)
+		    const struct ibv_send_wr *wr, enum ibv_mw_type mw_type)
 {
 	const struct xroce_wq *sq = &qp->sq;
 	enum ibv_qp_type type = qp->vqp.qp.qp_type;
@@ -134,6 +163,8 @@ static int put_send(const struct xroce_qp *qp, struct xroce_send_wqe *wqe,
 	wqe->opcode = wr->opcode;
 	wqe->flags = wr->send_flags;
 	wqe->imm = wr->imm_data;
+	if (kind & WR_LOCAL)
+		return put_local(wqe, wr, mw_type);
 	if (kind & WR_RDMA) {
 		wqe->rdma.remote_addr = wr->wr.rdma.remote_addr;
 		wqe->rdma.rkey = wr->wr.rdma.rkey;
@@ -157,8 +188,8 @@ static int put_send(const struct xroce_qp *qp, struct xroce_send_wqe *wqe,
 	return 0;
 }
 
-int xroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
-		    struct ibv_send_wr **bad)
+static int post_sends(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
+		      struct ibv_send_wr **bad, enum ibv_mw_type mw_type)
 {
 	struct xroce_qp *qp = to_xqp(ibqp);
 	struct xroce_wq *sq = &qp->sq;
@@ -175,7 +206,7 @@ int xroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	xroce_lock(&sq->lock);
 	for (prod = sq->prod; wr; wr = wr->next, prod++) {
 		ret = wq_full(sq, prod) ? ENOMEM :
-		      put_send(qp, xroce_slot(&sq->map, prod), wr);
+		      put_send(qp, xroce_slot(&sq->map, prod), wr, mw_type);
 		if (ret) {
 			*bad = wr;
 			break;
@@ -190,6 +221,32 @@ int xroce_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		return ret;
 	*bad = first;
 	return err;
+}
+
+int xroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
+		    struct ibv_send_wr **bad)
+{
+	return post_sends(qp, wr, bad, IBV_MW_TYPE_2);
+}
+
+/* The window's R_Key is the new one from now on, also should the bind fail. */
+int xroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = bind->wr_id,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = bind->send_flags,
+		.bind_mw = {
+			.mw = mw,
+			.rkey = ibv_inc_rkey(mw->rkey),
+			.bind_info = bind->bind_info,
+		},
+	};
+	int ret = post_sends(qp, &wr, &bad, IBV_MW_TYPE_1);
+
+	if (!ret)
+		mw->rkey = wr.bind_mw.rkey;
+	return ret;
 }
 
 static int put_recv(const struct xroce_wq *rq, struct xroce_recv_wqe *wqe,

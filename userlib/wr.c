@@ -141,6 +141,27 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
 		wqe->rdma.swap_add = add;
 }
 
+static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t rkey)
+{
+	struct xroce_send_wqe *wqe = wr_begin(qp, IBV_WR_LOCAL_INV);
+
+	if (wqe)
+		wqe->inv_rkey = rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ibqp, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct xroce_send_wqe *wqe = wr_begin(ibqp, IBV_WR_BIND_MW);
+
+	if (!wqe)
+		return;
+	if (mw->type == IBV_MW_TYPE_2)
+		xroce_put_bind(wqe, mw, rkey, info);
+	else
+		wr_fail(to_xqp_ex(ibqp), EINVAL);
+}
+
 static void wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,
 			   uint32_t qpn, uint32_t qkey)
 {
@@ -256,6 +277,10 @@ void xroce_wr_set_ops(struct xroce_qp *qp, uint64_t ops)
 		ex->wr_rdma_write_imm = wr_rdma_write_imm;
 	if (ops & IBV_QP_EX_WITH_RDMA_READ)
 		ex->wr_rdma_read = wr_rdma_read;
+	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
+		ex->wr_local_inv = wr_local_inv;
+	if (ops & IBV_QP_EX_WITH_BIND_MW)
+		ex->wr_bind_mw = wr_bind_mw;
 	if (ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
 		ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	if (ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)

@@ -151,6 +151,47 @@ static int xroce_dereg_mr(struct verbs_mr *mr)
 	return ret;
 }
 
+/* What the kernel did not do it left as it was. */
+static int xroce_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd,
+			  void *addr, size_t length, int access)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct ibv_rereg_mr cmd;
+
+	return ibv_cmd_rereg_mr(mr, flags, addr, length, (uintptr_t)addr,
+				access, pd, &cmd, sizeof(cmd), &resp,
+				sizeof(resp));
+}
+
+static struct ibv_mw *xroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct ib_uverbs_alloc_mw_resp resp;
+	struct ibv_alloc_mw cmd;
+	struct ibv_mw *mw;
+	int ret;
+
+	mw = calloc(1, sizeof(*mw));
+	if (!mw)
+		return NULL;
+	ret = ibv_cmd_alloc_mw(pd, type, mw, &cmd, sizeof(cmd), &resp,
+			       sizeof(resp));
+	if (ret) {
+		free(mw);
+		errno = ret;
+		return NULL;
+	}
+	return mw;
+}
+
+static int xroce_dealloc_mw(struct ibv_mw *mw)
+{
+	int ret = ibv_cmd_dealloc_mw(mw);
+
+	if (!ret)
+		free(mw);
+	return ret;
+}
+
 struct ibv_ah *xroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct {
@@ -192,14 +233,17 @@ static void xroce_free_context(struct ibv_context *ibctx)
 }
 
 static const struct verbs_context_ops xroce_context_ops = {
+	.alloc_mw = xroce_alloc_mw,
 	.alloc_pd = xroce_alloc_pd,
 	.attach_mcast = ibv_cmd_attach_mcast,
+	.bind_mw = xroce_bind_mw,
 	.create_ah = xroce_create_ah,
 	.create_cq = xroce_create_cq,
 	.create_cq_ex = xroce_create_cq_ex,
 	.create_qp = xroce_create_qp,
 	.create_qp_ex = xroce_create_qp_ex,
 	.create_srq = xroce_create_srq,
+	.dealloc_mw = xroce_dealloc_mw,
 	.dealloc_pd = xroce_dealloc_pd,
 	.dereg_mr = xroce_dereg_mr,
 	.destroy_ah = xroce_destroy_ah,
@@ -221,6 +265,7 @@ static const struct verbs_context_ops xroce_context_ops = {
 	.query_srq = xroce_query_srq,
 	.reg_mr = xroce_reg_mr,
 	.req_notify_cq = xroce_req_notify_cq,
+	.rereg_mr = xroce_rereg_mr,
 };
 
 static struct verbs_context *xroce_alloc_context(struct ibv_device *dev, int fd,

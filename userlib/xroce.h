@@ -248,6 +248,10 @@ int xroce_destroy_qp(struct ibv_qp *qp);
 /* post.c */
 int xroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		    struct ibv_send_wr **bad);
+int xroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw,
+		  struct ibv_mw_bind *bind);
+void xroce_put_bind(struct xroce_send_wqe *wqe, const struct ibv_mw *mw,
+		    uint32_t rkey, const struct ibv_mw_bind_info *info);
 int xroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad);
 int xroce_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
@@ -258,7 +262,8 @@ bool xroce_wr_may_inline(enum ibv_wr_opcode opcode);
 /* wr.c */
 #define XROCE_UD_OPS (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define XROCE_UC_OPS (XROCE_UD_OPS | IBV_QP_EX_WITH_RDMA_WRITE |	\
-		      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+		      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |		\
+		      IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
 #define XROCE_RC_OPS (XROCE_UC_OPS | IBV_QP_EX_WITH_SEND_WITH_INV |	\
 		      IBV_QP_EX_WITH_RDMA_READ |			\
 		      IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |		\

@@ -31,6 +31,10 @@
 #define XROCE_REMOTE_WRITE	(1 << 1)
 #define XROCE_REMOTE_READ	(1 << 2)
 #define XROCE_REMOTE_ATOMIC	(1 << 3)
+#define XROCE_MW_BIND		(1 << 4)
+#define XROCE_ZERO_BASED	(1 << 5)
+#define XROCE_REMOTE		(XROCE_REMOTE_WRITE | XROCE_REMOTE_READ | \
+				 XROCE_REMOTE_ATOMIC)
 
 /**
  * struct xroce_dev - what the core knows of a link
@@ -42,32 +46,57 @@ struct xroce_dev {
 	u32 cwnd_max;
 };
 
+/* A kernel consumer's alone: values of enum ib_wr_opcode and ib_wc_opcode. */
+#define XROCE_WR_REG_MR		0x20
+#define XROCE_WC_REG_MR		10
+
+enum xroce_mr_kind {
+	XROCE_MR,		/* registered by a verb, ended by one */
+	XROCE_MR_FAST,		/* registered by work requests */
+	XROCE_MW_1,		/* window of type 1: any QP of its domain */
+	XROCE_MW_2,		/* type 2B: the QP that it was bound by */
+};
+
+enum xroce_key_state {
+	XROCE_KEY_INVALID,
+	XROCE_KEY_VALID,
+	XROCE_KEY_BUSY,		/* one CPU is changing it, and will not be long */
+	XROCE_KEY_GONE,
+};
+
 /**
- * struct xroce_mr - registered memory, found by its key through xroce_env_mr()
+ * struct xroce_mr - registered memory or a window of it, found by its key through
+ *	xroce_env_mr()
  * @key: L_Key and R_Key: 24 random bits of index, 8 bits that the user steps
- * @valid: cleared by xroce_mr_revoke() and never set again under the same key
+ * @state: &enum xroce_key_state; who makes it BUSY owns all that follows @users
+ * @kind: &enum xroce_mr_kind
  * @users: placements under way; revocation spins until there are none, which is
  *	the length of one packet's copy, since users run with BH off
  * @pd: protection domain, compared only
- * @remote_inv: a peer may invalidate it (IBTA 9.4.1.1.1)
+ * @qpn: XROCE_MW_2: the QP that it was bound by
  * @iova: first address as peers and work requests name it
  * @offset: bytes of the first block before @iova
  * @page: kernel addresses of the blocks, 1 << @page_shift bytes each
+ * @parent: of a window that is bound: the region, which @page is of
+ * @windows: windows bound to it, -1: and none may be any more
  *
- * Freed by its owner a grace period after xroce_mr_revoke().
+ * Freed by its owner a grace period after xroce_mr_end().
  */
 struct xroce_mr {
 	u32 key;
-	u32 access;
-	bool valid;
-	bool remote_inv;
-	u8 page_shift;
+	u32 state;
+	u8 kind;
 	atomic_t users;
+	u32 access;
+	u8 page_shift;
+	u32 qpn;
 	const void *pd;
 	u64 iova;
 	u64 length;
 	u64 offset;
 	void **page;
+	struct xroce_mr *parent;
+	atomic_t windows;
 };
 
 /**
@@ -545,15 +574,24 @@ void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
 int xroce_rq_take(struct xroce_qp *qp);
 
 /* mr.c */
-struct xroce_mr *xroce_mr_get(struct xroce_dev *dev, const void *pd, u32 key,
-			      u32 access, u64 va, u32 len);
+struct xroce_mr *xroce_mr_get(struct xroce_qp *qp, const void *pd, u32 key,
+			      u32 access, u64 va, u64 len);
 void xroce_mr_put(struct xroce_mr *mr);
-void xroce_mr_revoke(struct xroce_mr *mr);
+bool xroce_mr_claim(struct xroce_mr *mr, u32 state);
+void xroce_mr_release(struct xroce_mr *mr, u32 state);
+bool xroce_mr_revoke(struct xroce_mr *mr);
+bool xroce_mr_end(struct xroce_mr *mr);
 u8 *xroce_mr_span(const struct xroce_mr *mr, u64 va, u32 *len);
 bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 access, u64 va, u32 len,
 		   struct xroce_io *io);
 bool xroce_sge_copy(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
 		    u32 access, u32 off, u32 len, struct xroce_io *io);
+
+/* local.c: what work requests do to keys. Under the QP's lock. */
+bool xroce_wr_is_local(u8 wr);
+bool xroce_local_offered(const struct xroce_qp *qp, u8 wr);
+bool xroce_local_run(struct xroce_qp *qp, const struct xroce_send_wqe *wqe);
+bool xroce_key_invalidate(struct xroce_qp *qp, u32 key);
 
 /* cc.c: congestion window, under the QP's lock. */
 void xroce_cc_init(struct xroce_qp *qp);

@@ -1,35 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Registered memory: the check of a key, and copies into and out of the memory
- * behind it. BH off; a region stays usable from get to put and no longer.
+ * Registered memory: the check of a key, its end, and copies into and out of the
+ * memory behind it. BH off; a region stays usable from get to put and no longer.
  */
 #include "core.h"
 
 /**
  * xroce_mr_get() - look up a key and begin to use its memory
- * @dev: the device
- * @pd: the QP's protection domain
+ * @qp: the queue pair that asks
+ * @pd: the protection domain that it may reach
  * @key: the L_Key or R_Key
  * @access: rights that are needed, all of them
  * @va: start of the range that is needed, as the region counts addresses
  * @len: its length
  *
  * Return: the region, to be given back by xroce_mr_put() before BH are enabled,
- * or NULL: no such key, other domain, rights or bounds (IBTA 10.6.7.2).
+ * or NULL: no such key, other domain, rights or bounds (IBTA 10.6.7.2), another
+ * QP's window, or a window where the QP's own user asks: it is for peers alone.
  */
-struct xroce_mr *xroce_mr_get(struct xroce_dev *dev, const void *pd, u32 key,
-			      u32 access, u64 va, u32 len)
+struct xroce_mr *xroce_mr_get(struct xroce_qp *qp, const void *pd, u32 key,
+			      u32 access, u64 va, u64 len)
 {
-	struct xroce_mr *mr = xroce_env_mr(dev, key);
+	struct xroce_mr *mr = xroce_env_mr(qp->dev, key);
 
 	if (!mr)
 		return NULL;
 	atomic_inc(&mr->users);
 	/* Pairs with xroce_mr_revoke(): it sees us, or we see it. */
 	smp_mb__after_atomic();
-	if (READ_ONCE(mr->valid) && mr->key == key && mr->pd == pd &&
+	/* Pairs with xroce_mr_release(): the rest is as it was valid with. */
+	if (smp_load_acquire(&mr->state) == XROCE_KEY_VALID &&
+	    mr->key == key && mr->pd == pd &&
 	    (mr->access & access) == access && va >= mr->iova &&
-	    len <= mr->length && va - mr->iova <= mr->length - len)
+	    len <= mr->length && va - mr->iova <= mr->length - len &&
+	    (mr->kind < XROCE_MW_1 || access & XROCE_REMOTE) &&
+	    (mr->kind != XROCE_MW_2 || mr->qpn == qp->hot.qpn))
 		return mr;
 	xroce_mr_put(mr);
 	return NULL;
@@ -47,20 +52,78 @@ void xroce_mr_put(struct xroce_mr *mr)
 }
 
 /**
- * xroce_mr_revoke() - make a key invalid; on return nobody uses its memory
- * @mr: the region
+ * xroce_mr_claim() - begin to change a key; on return nobody uses its memory
+ * @mr: the region or window
+ * @state: the state it has to be in
  *
  * Spins for at most one packet's copy on each CPU. Any context with BH off.
+ * Return: false when it is in another state.
  */
-void xroce_mr_revoke(struct xroce_mr *mr)
+bool xroce_mr_claim(struct xroce_mr *mr, u32 state)
 {
-	WRITE_ONCE(mr->valid, false);
 	/* Pairs with xroce_mr_get(): it sees this, or we see it. */
-	smp_mb();
+	if (cmpxchg(&mr->state, state, XROCE_KEY_BUSY) != state)
+		return false;
 	while (atomic_read(&mr->users))
 		cpu_relax();
 	/* What the last user wrote or read is done before memory is re-used. */
 	smp_mb();
+	return true;
+}
+
+/**
+ * xroce_mr_release() - a claimed key is as it is to be; a window without validity
+ *	lets go of its region
+ * @mr: the region or window
+ * @state: its new state
+ */
+void xroce_mr_release(struct xroce_mr *mr, u32 state)
+{
+	if (state != XROCE_KEY_VALID && mr->parent) {
+		atomic_dec(&mr->parent->windows);
+		mr->parent = NULL;
+		mr->page = NULL;
+	}
+	/* Pairs with the acquire in xroce_mr_get(). */
+	smp_store_release(&mr->state, state);
+}
+
+/**
+ * xroce_mr_revoke() - make a key invalid; on return nobody uses its memory
+ * @mr: the region or window
+ *
+ * As xroce_mr_claim(). Return: was it valid.
+ */
+bool xroce_mr_revoke(struct xroce_mr *mr)
+{
+	if (!xroce_mr_claim(mr, XROCE_KEY_VALID))
+		return false;
+	xroce_mr_release(mr, XROCE_KEY_INVALID);
+	return true;
+}
+
+/**
+ * xroce_mr_end() - its owner ends it, in whatever state; it stays so
+ * @mr: the region or window
+ *
+ * As xroce_mr_claim(). Return: false, and nothing has changed, while a window is
+ * bound to it (IBTA 10.6.7.2.6).
+ */
+bool xroce_mr_end(struct xroce_mr *mr)
+{
+	int windows;
+
+	/* A work request may be about to make it invalid: that is over soon. */
+	while ((windows = atomic_cmpxchg(&mr->windows, 0, -1)) < 0)
+		cpu_relax();
+	if (windows)
+		return false;
+	/* As is BUSY. */
+	while (!xroce_mr_claim(mr, XROCE_KEY_VALID) &&
+	       !xroce_mr_claim(mr, XROCE_KEY_INVALID))
+		cpu_relax();
+	xroce_mr_release(mr, XROCE_KEY_GONE);
+	return true;
 }
 
 /**
@@ -111,7 +174,7 @@ bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 access, u64 va, u32 len,
 
 	if (!len)
 		return true;
-	mr = xroce_mr_get(qp->dev, io->pd ?: qp->pd, key, access, va, len);
+	mr = xroce_mr_get(qp, io->pd ?: qp->pd, key, access, va, len);
 	if (!mr)
 		return false;
 	while (len) {

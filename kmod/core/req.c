@@ -24,6 +24,8 @@ static bool xroce_wqe_is_atomic(const struct xroce_send_wqe *wqe)
 /* What each service offers (IBTA table 46). */
 static bool xroce_wqe_offered(const struct xroce_qp *qp, u8 wr)
 {
+	if (xroce_wr_is_local(wr))
+		return xroce_local_offered(qp, wr);
 	switch (qp->hot.transport) {
 	case XROCE_RC:
 		return wr <= XROCE_WR_ATOMIC_FETCH_AND_ADD ||
@@ -54,12 +56,14 @@ static u8 xroce_wqe_check(const struct xroce_qp *qp,
 			   XROCE_WR_SOLICITED | XROCE_WR_INLINE))
 		return XROCE_WC_LOC_QP_OP_ERR;
 	if (wqe->flags & XROCE_WR_INLINE) {
-		if (wqe->inline_len > req->max_inline || xroce_wqe_is_read(wqe))
+		if (wqe->inline_len > req->max_inline ||
+		    xroce_wqe_is_read(wqe) || xroce_wr_is_local(wqe->opcode))
 			return XROCE_WC_LOC_QP_OP_ERR;
 		*len = wqe->inline_len;
 		return ud && *len > xroce_mtu(qp) ? XROCE_WC_LOC_LEN_ERR : 0;
 	}
-	if (wqe->num_sge > req->max_sge)
+	if (wqe->num_sge > req->max_sge ||
+	    (wqe->num_sge && xroce_wr_is_local(wqe->opcode)))
 		return XROCE_WC_LOC_QP_OP_ERR;
 	for (i = 0; i < wqe->num_sge; i++)
 		sum += wqe->sge[i].length;
@@ -154,6 +158,12 @@ static u8 xroce_wc_opcode(u8 wr)
 		return XROCE_WC_COMP_SWAP;
 	case XROCE_WR_ATOMIC_FETCH_AND_ADD:
 		return XROCE_WC_FETCH_ADD;
+	case XROCE_WR_LOCAL_INV:
+		return XROCE_WC_LOCAL_INV;
+	case XROCE_WR_BIND_MW:
+		return XROCE_WC_BIND_MW;
+	case XROCE_WR_REG_MR:
+		return XROCE_WC_REG_MR;
 	}
 	return XROCE_WC_SEND;
 }
@@ -334,9 +344,13 @@ static bool xroce_req_open(const struct xroce_qp *qp)
 	return (u32)xroce_psn_diff(qp->hot.next, qp->hot.una) < qp->req.cwnd;
 }
 
-/* Must this one wait: for responses to those before it, or for ever. */
-static bool xroce_req_blocked(struct xroce_req *req, u32 i)
+/*
+ * Must this one wait: for what is before it, or for ever. A key is made invalid
+ * only when nothing sent can be asked for again from its memory.
+ */
+static bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 {
+	struct xroce_req *req = &qp->req;
 	const struct xroce_send_wqe *wqe = xroce_req_wqe(req, i);
 	const struct xroce_swq *e = xroce_req_swq(req, i);
 
@@ -345,6 +359,8 @@ static bool xroce_req_blocked(struct xroce_req *req, u32 i)
 	if (!e->started && (wqe->flags & XROCE_WR_FENCE) &&
 	    req->rd_head != req->rd_tail)
 		return true;
+	if (wqe->opcode == XROCE_WR_LOCAL_INV)
+		return qp->hot.una != qp->hot.next;
 	return xroce_wqe_is_read(wqe) &&
 	       req->rd_tail - req->rd_head >= req->max_rd_atomic;
 }
@@ -361,7 +377,8 @@ static bool xroce_req_more(struct xroce_qp *qp)
 		return false;
 	if (req->cur == req->tail && !xroce_req_pull(qp))
 		return false;
-	return !xroce_req_blocked(req, req->cur);
+	return !xroce_wr_is_local(xroce_req_wqe(req, req->cur)->opcode) &&
+	       !xroce_req_blocked(qp, req->cur);
 }
 
 /* Account for a packet built for the PSNs [next, next + n). */
@@ -552,7 +569,7 @@ static struct xroce_swq *xroce_req_current(struct xroce_qp *qp)
 
 	if (req->cur == req->tail && (drain || !xroce_req_pull(qp)))
 		return NULL;
-	if (xroce_req_blocked(req, req->cur))
+	if (xroce_req_blocked(qp, req->cur))
 		return NULL;
 	e = xroce_req_swq(req, req->cur);
 	if (!e->started) {
@@ -562,7 +579,27 @@ static struct xroce_swq *xroce_req_current(struct xroce_qp *qp)
 		e->npsn = max(DIV_ROUND_UP(e->len, xroce_mtu(qp)), 1u);
 		e->started = true;
 	}
+	/* It is inside, unless a program wrote what it liked in the hot block. */
+	if (((qp->hot.next - e->psn) & XROCE_PSN_MASK) >= e->npsn) {
+		e->status = XROCE_WC_GENERAL_ERR;
+		return NULL;
+	}
 	return e;
+}
+
+/* It takes no PSN, and is done once all before it are. */
+static void xroce_req_local(struct xroce_qp *qp,
+			    const struct xroce_send_wqe *wqe,
+			    struct xroce_swq *e)
+{
+	e->npsn = 0;
+	if (xroce_local_run(qp, wqe)) {
+		qp->req.cur++;
+		return;
+	}
+	/* Here it stays, until its turn to fail. */
+	e->started = false;
+	e->status = XROCE_WC_MW_BIND_ERR;
 }
 
 /* The next request packet in turn, NULL when none may go now. */
@@ -570,15 +607,24 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 {
 	const struct xroce_send_wqe *wqe;
 	struct xroce_swq *e;
+	u32 n;
 
-	if (!xroce_req_open(qp))
-		return NULL;
-	e = xroce_req_current(qp);
-	if (!e)
-		return NULL;
-	wqe = xroce_req_wqe(&qp->req, qp->req.cur);
-	return xroce_wqe_is_read(wqe) ? xroce_req_read(qp, wqe, e) :
-					xroce_req_send(qp, wqe, e);
+	for (n = 0; n < XROCE_BATCH; n++) {
+		if (!xroce_req_open(qp))
+			return NULL;
+		e = xroce_req_current(qp);
+		if (!e)
+			return NULL;
+		wqe = xroce_req_wqe(&qp->req, qp->req.cur);
+		if (xroce_wqe_is_read(wqe))
+			return xroce_req_read(qp, wqe, e);
+		if (!xroce_wr_is_local(wqe->opcode))
+			return xroce_req_send(qp, wqe, e);
+		xroce_req_local(qp, wqe, e);
+	}
+	/* Others want this CPU too. */
+	xroce_env_defer(qp);
+	return NULL;
 }
 
 /* Is the last packet sent a READ or atomic? It is answered anyway. */

@@ -148,17 +148,6 @@ bool xroce_resp_recv(struct xroce_qp *qp)
 	return true;
 }
 
-static bool xroce_resp_invalidate(struct xroce_qp *qp, u32 rkey)
-{
-	struct xroce_mr *mr = xroce_env_mr(qp->dev, rkey);
-
-	if (!mr || !mr->remote_inv || mr->key != rkey || mr->pd != qp->pd ||
-	    !READ_ONCE(mr->valid))
-		return false;
-	xroce_mr_revoke(mr);
-	return true;
-}
-
 static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
@@ -192,7 +181,7 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 	if (!(pkt->info & XROCE_OP_LAST))
 		return true;
 	if (pkt->info & XROCE_OP_INV) {
-		if (!xroce_resp_invalidate(qp, pkt->rkey)) {
+		if (!xroce_key_invalidate(qp, pkt->rkey)) {
 			xroce_resp_no_access(qp);
 			return false;
 		}
@@ -216,7 +205,7 @@ static bool xroce_resp_may(struct xroce_qp *qp, u32 access,
 
 	if (!pkt->dma_len)
 		return true;
-	mr = xroce_mr_get(qp->dev, qp->pd, pkt->rkey, access, pkt->va,
+	mr = xroce_mr_get(qp, qp->pd, pkt->rkey, access, pkt->va,
 			  pkt->dma_len);
 	if (mr)
 		xroce_mr_put(mr);
@@ -368,7 +357,7 @@ static u32 xroce_resp_atomic(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 		return 0;
 	}
 	mr = qp->access & XROCE_REMOTE_ATOMIC ?
-	     xroce_mr_get(qp->dev, qp->pd, pkt->rkey, XROCE_REMOTE_ATOMIC,
+	     xroce_mr_get(qp, qp->pd, pkt->rkey, XROCE_REMOTE_ATOMIC,
 			  pkt->va, len) : NULL;
 	if (!mr) {
 		xroce_resp_no_access(qp);

@@ -228,7 +228,7 @@ struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn)
 struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key)
 {
 	(void)dev;
-	return key >> 8 < 4 ? env.mr[key >> 8] : NULL;
+	return key >> 8 < ARRAY_SIZE(env.mr) ? env.mr[key >> 8] : NULL;
 }
 
 const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * The smallest environment in which the transport core runs: one QP whose
- * packets wait in a queue, four memory regions, an address handle and one of
- * another's, a clock that stands still.
+ * packets wait in a queue, four memory regions, two windows, an address handle
+ * and one of another's, a clock that stands still.
  * Everything is made anew for each input. Single-threaded.
  */
 #ifndef FUZZ_ENV_H
@@ -34,7 +34,7 @@ struct fuzz_wire {
 struct fuzz_env {
 	struct xroce_dev dev;
 	struct xroce_qp *qp;
-	struct xroce_mr *mr[4];
+	struct xroce_mr *mr[6];
 	struct xroce_ah *ah[2];
 	const struct xroce_av *av;
 	u64 now;

@@ -54,7 +54,7 @@ static const struct {
 	u32 pages;
 	u8 shift;
 } mrs[4] = {
-	{ 15, 0x10000, 3 * PAGE - 300, 104, 3, 12 },
+	{ 15 | XROCE_MW_BIND, 0x10000, 3 * PAGE - 300, 104, 3, 12 },
 	{ XROCE_REMOTE_READ, 0x20000, PAGE, 0, 1, 12 },
 	{ 15, 0x30000, PAGE, 0, 1, 12 },
 	{ 15, -(1ull << 31), 1ull << 31, 4, 1025, 21 },
@@ -65,7 +65,7 @@ static struct {
 	struct xroce_cq cq;
 	struct xroce_rq rq;
 	struct xroce_rwqe rwqe;
-	struct xroce_mr mr[4];
+	struct xroce_mr mr[6];	/* the last two are windows */
 	struct xroce_ah ah[2];
 	struct xroce_av peer;
 	struct xroce_ring *sq_ring;
@@ -92,8 +92,8 @@ static void make_mr(u32 i)
 
 	mr->key = key(i);
 	mr->access = mrs[i].access;
-	mr->valid = true;
-	mr->remote_inv = i == 3;
+	mr->state = XROCE_KEY_VALID;
+	mr->kind = i == 3 ? XROCE_MR_FAST : XROCE_MR;
 	mr->page_shift = mrs[i].shift;
 	mr->pd = i == 2 ? &w.cq : (void *)&w;
 	mr->iova = mrs[i].iova;
@@ -116,7 +116,7 @@ static void check_mr(u32 i)
 	struct xroce_mr *mr = &w.mr[i];
 	u64 n = mrs[i].pages * PAGE;
 
-	MUST(!atomic_read(&mr->users));
+	MUST(!atomic_read(&mr->users) && !mr->parent);
 	if (i == 3)
 		return;
 	for (u64 at = 0; at < n; at++) {
@@ -269,9 +269,30 @@ static u32 length(u8 how)
 	return how & 0x80 ? some[how & 7] : how;
 }
 
+/* A window's key is the one of now, mostly. */
 static u32 some_key(u8 how)
 {
-	return key(how & 0x80 ? how & 3 : 0) ^ (how & 0x40 ? 1 : 0);
+	u32 i = how & 0x80 ? how % 6 : 0;
+
+	return (i < 4 ? key(i) : w.mr[i].key) ^ (how & 0x40 ? 1 : 0);
+}
+
+/* A place in, or near, what a key names; windows are bound to region 0. */
+static u64 key_address(u32 key, u8 how)
+{
+	u32 i = key >> 8;
+
+	return address(i < 4 ? i : 0, how);
+}
+
+static void make_mw(u32 i)
+{
+	struct xroce_mr *mr = &w.mr[i];
+
+	mr->key = key(i);
+	mr->kind = i == 4 ? XROCE_MW_1 : XROCE_MW_2;
+	mr->pd = &w;
+	env.mr[i] = mr;
 }
 
 static void fill_sge(struct xroce_sge *sge, u32 n)
@@ -280,7 +301,7 @@ static void fill_sge(struct xroce_sge *sge, u32 n)
 		u8 k = get8();
 
 		sge->lkey = some_key(k);
-		sge->addr = address(sge->lkey >> 8 & 3, get8());
+		sge->addr = key_address(sge->lkey, get8());
 		sge->length = length(get8());
 		sge++;
 	}
@@ -295,22 +316,32 @@ static void post_send(void)
 	wqe->wr_id = w.sq_prod;
 	wqe->opcode = get8();
 	if (!(wqe->opcode & 0x80))
-		wqe->opcode %= 7;
+		wqe->opcode %= 10;
 	wqe->flags = get8() & 0x1f;
 	wqe->num_sge = get8();
 	if (!(wqe->num_sge & 0x80))
 		wqe->num_sge %= 3;
 	wqe->inline_len = length(get8());
 	wqe->rdma.rkey = some_key(k);
-	wqe->rdma.remote_addr = address(wqe->rdma.rkey >> 8 & 3, get8());
+	wqe->rdma.remote_addr = key_address(wqe->rdma.rkey, get8());
 	wqe->rdma.swap_add = k;
 	if (w.transport == XROCE_UD) {
 		wqe->ud.ah = k >> 3 & 3 ? 0 : k & 3;
 		wqe->ud.remote_qpn = QPN;
 		wqe->ud.remote_qkey = k & 4 ? 1u << 31 : QKEY;
 	}
-	if (wqe->opcode == XROCE_WR_SEND_WITH_INV)
+	if (wqe->opcode == XROCE_WR_SEND_WITH_INV ||
+	    wqe->opcode == XROCE_WR_LOCAL_INV)
 		wqe->inv_rkey = some_key(get8());
+	if (wqe->opcode == XROCE_WR_BIND_MW) {
+		wqe->bind.lkey = some_key(k);
+		wqe->bind.addr = key_address(0, get8());
+		wqe->bind.length = length(get8());
+		wqe->bind.rkey = w.mr[4 + (k & 1)].key ^ (k & 2);
+		wqe->bind.new_rkey = wqe->bind.rkey + (k >> 2 & 3);
+		wqe->bind.access = get8();
+		wqe->num_sge = 0;
+	}
 	fill_sge(wqe->sge, min_t(u32, wqe->num_sge, SGES));
 	/* A user who does not look whether there is room */
 	if (k & 0x20 || w.sq_prod - w.sq_ring->cons < DEPTH)
@@ -435,15 +466,15 @@ static void packet(void)
 		ext += 8;
 	}
 	if (info & XROCE_OP_RETH) {
-		put_unaligned_be32(address(some_key(k) >> 8 & 3, how) >> 32, p);
-		put_unaligned_be32(address(some_key(k) >> 8 & 3, how), p + 4);
+		put_unaligned_be32(key_address(some_key(k), how) >> 32, p);
+		put_unaligned_be32(key_address(some_key(k), how), p + 4);
 		put_unaligned_be32(some_key(k), p + 8);
 		put_unaligned_be32(length(get8()), p + 12);
 		ext += 16;
 	}
 	if (info & XROCE_OP_ATOMIC) {
-		put_unaligned_be32(address(some_key(k) >> 8 & 3, how) >> 32, p);
-		put_unaligned_be32(address(some_key(k) >> 8 & 3, how), p + 4);
+		put_unaligned_be32(key_address(some_key(k), how) >> 32, p);
+		put_unaligned_be32(key_address(some_key(k), how), p + 4);
 		put_unaligned_be32(some_key(k), p + 8);
 		memset(p + 12, k, 16);
 		ext += 28;
@@ -560,6 +591,16 @@ static void check(void)
 	for (i = 0; i < resp->max_rd; i++)
 		active += resp->rd[i].state == XROCE_RD_ACTIVE;
 	MUST(active == resp->rd_active);
+	for (i = 4, active = 0; i < 6; i++) {
+		MUST(w.mr[i].state == (w.mr[i].parent ? XROCE_KEY_VALID :
+				       XROCE_KEY_INVALID));
+		active += w.mr[i].parent == &w.mr[0];
+		/* One region has the right, and lends but what is inside it. */
+		MUST(!w.mr[i].parent || w.mr[i].parent == &w.mr[0]);
+		MUST(!w.mr[i].parent || w.mr[i].offset - w.mr[0].offset <=
+		     w.mr[0].length - w.mr[i].length);
+	}
+	MUST(active == (u32)atomic_read(&w.mr[0].windows));
 	MUST(!resp->wqe_held || resp->wqe->num_sge <= SGES);
 	if (w.wild)
 		return;
@@ -623,7 +664,7 @@ static void command(void)
 		break;
 	case 15:
 		env.linear = c & 0x40;
-		if (c & 0x20 && w.mr[3].valid) {
+		if (c & 0x20 && w.mr[3].state == XROCE_KEY_VALID) {
 			env.bh++;
 			xroce_mr_revoke(&w.mr[3]);
 			env.bh--;
@@ -658,6 +699,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	env.ah[1] = &w.ah[1];
 	for (i = 0; i < 4; i++)
 		make_mr(i);
+	make_mw(4);
+	make_mw(5);
 	make_qp();
 	connect();
 	for (i = 0; i < 200 && in < in_end; i++)
@@ -668,6 +711,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	xroce_qp_run(&w.qp);
 	env.bh--;
 	MUST(!env.frames);
+	env.bh++;
+	for (i = 6; i--; )
+		MUST(xroce_mr_end(&w.mr[i]));
+	env.bh--;
 	for (i = 0; i < 4; i++)
 		check_mr(i);
 	free(w.qp.resp.rd);

@@ -85,8 +85,8 @@ static const struct {
 	{ IBV_WR_ATOMIC_CMP_AND_SWP, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP, RC },
 	{ IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
 	  RC },
-	{ IBV_WR_LOCAL_INV, IBV_QP_EX_WITH_LOCAL_INV, 0 },
-	{ IBV_WR_BIND_MW, IBV_QP_EX_WITH_BIND_MW, 0 },
+	{ IBV_WR_LOCAL_INV, IBV_QP_EX_WITH_LOCAL_INV, RC | UC },
+	{ IBV_WR_BIND_MW, IBV_QP_EX_WITH_BIND_MW, RC | UC },
 	{ IBV_WR_TSO, IBV_QP_EX_WITH_TSO, 0 },
 	{ IBV_WR_FLUSH, IBV_QP_EX_WITH_FLUSH, 0 },
 	{ IBV_WR_ATOMIC_WRITE, IBV_QP_EX_WITH_ATOMIC_WRITE, 0 },
@@ -104,6 +104,7 @@ static const struct {
 
 static void test_matrix(void)
 {
+	struct ibv_mw mw = { .rkey = 0x100, .type = IBV_MW_TYPE_2 };
 	struct xroce_ah ah = { .num = 5 };
 	int bad = 0, done = 0, err;
 	unsigned int s, o;
@@ -123,6 +124,8 @@ static void test_matrix(void)
 			}, *badwr = NULL;
 			struct ibv_qp *x;
 
+			if (ops[o].op == IBV_WR_BIND_MW)
+				wr[1].bind_mw.mw = &mw;
 			if (services[s].bit == UD) {
 				wr[0].wr.ud.ah = &ah.ah;
 				wr[1].wr.ud.ah = &ah.ah;
@@ -145,7 +148,7 @@ static void test_matrix(void)
 		xroce_destroy_qp(qp);
 		fake.n_rings = 1;
 	}
-	TAP_CHECK(bad, done == 8 + 4 + 2, "%d combinations", done);
+	TAP_CHECK(bad, done == 10 + 6 + 2, "%d combinations", done);
 	xroce_destroy_cq(cq);
 	TAP_CHECK(bad, !fake.cqs && !fake.qps && !fake.maps, "leftovers");
 	tap_ok(!bad, "each transport has its operations and no others");

@@ -49,7 +49,7 @@ struct sim_region *sim_region_new(struct sim_node *n, u64 len, u32 access,
 	mr->iova = ((sim_rnd() >> 16) & ~(size - 1)) + mr->offset;
 	if (sim_chance(1000))	/* at the very end of the address space */
 		mr->iova = -len & ~7ull;
-	mr->valid = true;
+	mr->state = XROCE_KEY_VALID;
 	r->nblk = DIV_ROUND_UP(mr->offset + len, size);
 	mr->page = calloc(r->nblk, sizeof(void *));
 	for (i = 0; i < r->nblk; i++) {

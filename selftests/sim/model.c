@@ -376,7 +376,7 @@ static void check_invalidated(struct sim_ep *ep, const struct xroce_cqe *cqe,
 {
 	sim_check(cqe->inv_rkey == r->mr.key, "QP %u: invalidated %08x, not"
 		  " %08x", ep->idx, cqe->inv_rkey, r->mr.key);
-	sim_check(!r->mr.valid, "QP %u: key %08x still valid after its"
+	sim_check(r->mr.state != XROCE_KEY_VALID, "QP %u: key %08x still valid after its"
 		  " invalidation", ep->idx, r->mr.key);
 	ep->node->mr[(r->mr.key >> 8) % SIM_TAB] = NULL;
 }

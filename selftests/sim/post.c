@@ -134,7 +134,8 @@ static void plan_msg(struct sim_ep *ep, struct sim_op *op,
 		m->inv = sim_region_new(ep->peer->node, 64,
 					XROCE_REMOTE_READ,
 					&ep->peer->node->pd);
-		m->inv->mr.remote_inv = !opt->not_inv;
+		m->inv->mr.kind = opt->not_inv ? XROCE_MR :
+						    XROCE_MR_FAST;
 	}
 }
 

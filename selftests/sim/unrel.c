@@ -404,7 +404,7 @@ static struct sim_region *writable(struct sim_ep *ep, u32 rkey, u64 va, u64 len)
 		r = ep->node->mr[i];
 		if (!r || r->mr.key != rkey)
 			continue;
-		if (!r->mr.valid || r->mr.pd != ep->qp.pd ||
+		if (r->mr.state != XROCE_KEY_VALID || r->mr.pd != ep->qp.pd ||
 		    !(r->mr.access & XROCE_REMOTE_WRITE) || va < r->mr.iova ||
 		    va - r->mr.iova > r->len ||
 		    len > r->len - (va - r->mr.iova))

@@ -170,11 +170,7 @@ static bool unsupported(struct pair *p)
 	};
 	struct ibv_parent_domain_init_attr domain = { .pd = pd };
 	struct ibv_td_init_attr td = {};
-	struct ibv_device_attr attr;
 
-	NEED(!ibv_query_device(ctx, &attr), "ibv_query_device");
-	if (!attr.max_mw)
-		TRY(refused("MW", ibv_alloc_mw(pd, IBV_MW_TYPE_2)));
 	qp.qp_type = IBV_QPT_RAW_PACKET;
 	TRY(refused("raw QP", ibv_create_qp(pd, &qp)));
 	TRY(refused("parent domain", ibv_alloc_parent_domain(ctx, &domain)));

@@ -346,6 +346,12 @@ int main(int argc, char **argv)
 	run("solicited events", test_solicited);
 	run("overflow of a CQ", test_overflow);
 	run("what is not supported says so", test_unsupported);
+	run("memory window of type 1", test_window_1);
+	run("memory window of type 2", test_window_2);
+	run("what a window may open", test_window_rules);
+	run("windows in order with other work", test_window_order);
+	run("region registered anew", test_rereg);
+	run("region registered anew to be written", test_rereg_writable);
 	run("all is given back", test_clean_up);
 	return 0;
 }

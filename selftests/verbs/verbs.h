@@ -23,6 +23,7 @@
 			 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | \
 			 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | \
 			 IBV_QP_EX_WITH_RDMA_READ | \
+			 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | \
 			 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
 			 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
@@ -98,5 +99,12 @@ bool test_events(void);
 bool test_solicited(void);
 bool test_overflow(void);
 bool test_unsupported(void);
+/* window.c */
+bool test_window_1(void);
+bool test_window_2(void);
+bool test_window_rules(void);
+bool test_window_order(void);
+bool test_rereg(void);
+bool test_rereg_writable(void);
 
 #endif /* XROCE_VERBS_H */

@@ -113,6 +113,22 @@ struct xroce_send_wqe {
 			__u32 reserved[3];
 			__aligned_u64 kernel;	/* 0 from a user */
 		} ud;
+		struct {
+			__aligned_u64 addr;
+			__aligned_u64 length;
+			__u32 lkey;	/* of the region */
+			__u32 rkey;	/* of the window as it is */
+			__u32 new_rkey;
+			__u32 access;	/* enum ib_uverbs_access_flags */
+		} bind;
+		struct {		/* kernel consumers only */
+			__aligned_u64 mr;
+			__aligned_u64 iova;
+			__u32 length;
+			__u32 page_shift;
+			__u32 key;
+			__u32 access;
+		} reg;
 	};
 	__aligned_u64 reserved2;
 	union {

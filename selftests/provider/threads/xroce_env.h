@@ -54,8 +54,21 @@ typedef struct {
 } atomic_t;
 
 #define atomic_read(v)	READ_ONCE((v)->counter)
+#define atomic_set(v, i) WRITE_ONCE((v)->counter, i)
+#define atomic_cmpxchg(v, o, n) cmpxchg(&(v)->counter, o, n)
 #define atomic_inc(v)	__atomic_fetch_add(&(v)->counter, 1, __ATOMIC_RELAXED)
 #define atomic_dec(v)	__atomic_fetch_sub(&(v)->counter, 1, __ATOMIC_RELAXED)
+
+static inline bool atomic_inc_unless_negative(atomic_t *v)
+{
+	int n = atomic_read(v);
+
+	while (n >= 0 && !__atomic_compare_exchange_n(&v->counter, &n, n + 1, 0,
+						      __ATOMIC_SEQ_CST,
+						      __ATOMIC_RELAXED))
+		;
+	return n >= 0;
+}
 
 /* A mutex: there are more threads than processors. */
 typedef pthread_mutex_t spinlock_t;

@@ -110,6 +110,9 @@ typedef struct {
 #define atomic_set(v, i)	WRITE_ONCE((v)->counter, i)
 #define atomic_inc(v)		((void)(v)->counter++)
 #define atomic_dec(v)		((void)(v)->counter--)
+#define atomic_cmpxchg(v, o, n)	cmpxchg(&(v)->counter, o, n)
+#define atomic_inc_unless_negative(v) \
+	((v)->counter >= 0 && ((v)->counter++, true))
 #define atomic_add(i, v)	((void)((v)->counter += (i)))
 #define atomic_sub(i, v)	((void)((v)->counter -= (i)))
 #define atomic_inc_return(v)	(++(v)->counter)

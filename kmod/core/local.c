@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Work requests that send nothing: regions made valid and invalid, windows bound
+ * (IBTA 10.6.7). Under the QP's lock, BH off; a key is changed by whoever has
+ * made it BUSY, and by nobody else.
+ */
+#include "core.h"
+
+/**
+ * xroce_wr_is_local() - does a work request change a key and send nothing
+ * @wr: &enum xroce_wr, or any other number
+ */
+bool xroce_wr_is_local(u8 wr)
+{
+	return wr == XROCE_WR_LOCAL_INV || wr == XROCE_WR_BIND_MW ||
+	       wr == XROCE_WR_REG_MR;
+}
+
+/**
+ * xroce_local_offered() - may it be posted here
+ * @qp: the queue pair
+ * @wr: a work request that is local
+ *
+ * Registration names kernel memory: it is for those who may.
+ */
+bool xroce_local_offered(const struct xroce_qp *qp, u8 wr)
+{
+	return qp->hot.transport != XROCE_UD &&
+	       (wr != XROCE_WR_REG_MR || qp->req.trusted);
+}
+
+/**
+ * xroce_key_invalidate() - a work request or the peer ends a key
+ * @qp: the queue pair
+ * @key: the L_Key or R_Key
+ *
+ * What was registered by a work request, and no window is bound to it, or a type 2
+ * window that this QP has bound (IBTA 10.6.7.2.7). Return: was it done.
+ */
+bool xroce_key_invalidate(struct xroce_qp *qp, u32 key)
+{
+	struct xroce_mr *mr = xroce_env_mr(qp->dev, key);
+	bool done;
+
+	if (!mr || mr->pd != qp->pd ||
+	    (mr->kind != XROCE_MR_FAST && mr->kind != XROCE_MW_2) ||
+	    atomic_cmpxchg(&mr->windows, 0, -1))
+		return false;
+	done = xroce_mr_claim(mr, XROCE_KEY_VALID);
+	if (done && (mr->key != key || (mr->kind == XROCE_MW_2 &&
+					mr->qpn != qp->hot.qpn))) {
+		xroce_mr_release(mr, XROCE_KEY_VALID);
+		done = false;
+	} else if (done) {
+		xroce_mr_release(mr, XROCE_KEY_INVALID);
+	}
+	atomic_set(&mr->windows, 0);
+	return done;
+}
+
+/* Its pages have been listed by the consumer, who waits until it is invalid. */
+static bool xroce_local_reg(struct xroce_qp *qp,
+			    const struct xroce_send_wqe *wqe)
+{
+	struct xroce_mr *mr = (void *)(uintptr_t)wqe->reg.mr;
+
+	if (mr->pd != qp->pd || (mr->key ^ wqe->reg.key) >> 8 ||
+	    !xroce_mr_claim(mr, XROCE_KEY_INVALID))
+		return false;
+	mr->key = wqe->reg.key;
+	mr->access = wqe->reg.access;
+	mr->iova = wqe->reg.iova;
+	mr->length = wqe->reg.length;
+	mr->page_shift = wqe->reg.page_shift;
+	mr->offset = mr->iova & ((1ull << mr->page_shift) - 1);
+	xroce_mr_release(mr, XROCE_KEY_VALID);
+	return true;
+}
+
+/* The region, in use, whose range a window is to open (IBTA 10.6.7.2.4). */
+static struct xroce_mr *xroce_bind_region(struct xroce_qp *qp,
+					  const struct xroce_send_wqe *wqe)
+{
+	u32 access = XROCE_MW_BIND;
+	struct xroce_mr *mr;
+
+	if (wqe->bind.access & (XROCE_REMOTE_WRITE | XROCE_REMOTE_ATOMIC))
+		access |= XROCE_LOCAL_WRITE;
+	mr = xroce_mr_get(qp, qp->pd, wqe->bind.lkey, access, wqe->bind.addr,
+			  wqe->bind.length);
+	if (mr && !atomic_inc_unless_negative(&mr->windows)) {
+		xroce_mr_put(mr);
+		return NULL;
+	}
+	return mr;
+}
+
+/*
+ * A window of type 1 is bound anew from its R_Key of now, whether it is bound or
+ * not; one of type 2 only while it is not.
+ */
+static bool xroce_bind_claim(struct xroce_mr *mw,
+			     const struct xroce_send_wqe *wqe, u32 *was)
+{
+	*was = XROCE_KEY_INVALID;
+	if (xroce_mr_claim(mw, *was))
+		goto claimed;
+	*was = XROCE_KEY_VALID;
+	if (mw->kind == XROCE_MW_2 || !xroce_mr_claim(mw, *was))
+		return false;
+claimed:
+	if (mw->kind == XROCE_MW_2 || mw->key == wqe->bind.rkey)
+		return true;
+	xroce_mr_release(mw, *was);
+	return false;
+}
+
+static bool xroce_local_bind(struct xroce_qp *qp,
+			     const struct xroce_send_wqe *wqe)
+{
+	struct xroce_mr *mw = xroce_env_mr(qp->dev, wqe->bind.rkey), *mr = NULL;
+	u32 was;
+
+	if (!mw || mw->kind < XROCE_MW_1 || mw->pd != qp->pd ||
+	    (wqe->bind.new_rkey ^ wqe->bind.rkey) >> 8 ||
+	    wqe->bind.access & ~(XROCE_REMOTE | XROCE_ZERO_BASED))
+		return false;
+	/* Without a length it is only let go of. */
+	if (wqe->bind.length)
+		mr = xroce_bind_region(qp, wqe);
+	else if (mw->kind == XROCE_MW_2)
+		return false;
+	if (wqe->bind.length && !mr)
+		return false;
+	if (!xroce_bind_claim(mw, wqe, &was)) {
+		if (mr) {
+			atomic_dec(&mr->windows);
+			xroce_mr_put(mr);
+		}
+		return false;
+	}
+	if (mw->parent)
+		atomic_dec(&mw->parent->windows);
+	mw->key = wqe->bind.new_rkey;
+	mw->parent = mr;
+	mw->page = mr ? mr->page : NULL;
+	if (!mr) {
+		xroce_mr_release(mw, XROCE_KEY_INVALID);
+		return true;
+	}
+	mw->access = wqe->bind.access;
+	mw->iova = wqe->bind.access & XROCE_ZERO_BASED ? 0 : wqe->bind.addr;
+	mw->length = wqe->bind.length;
+	mw->offset = mr->offset + (wqe->bind.addr - mr->iova);
+	mw->page_shift = mr->page_shift;
+	mw->qpn = qp->hot.qpn;
+	xroce_mr_release(mw, XROCE_KEY_VALID);
+	xroce_mr_put(mr);
+	return true;
+}
+
+/**
+ * xroce_local_run() - do what a local work request asks for
+ * @qp: the queue pair
+ * @wqe: the copy of the request; xroce_local_offered() said yes
+ *
+ * Return: false when keys, rights, bounds or states do not allow it; nothing has
+ * changed then.
+ */
+bool xroce_local_run(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
+{
+	switch (wqe->opcode) {
+	case XROCE_WR_LOCAL_INV:
+		return xroce_key_invalidate(qp, wqe->inv_rkey);
+	case XROCE_WR_BIND_MW:
+		return xroce_local_bind(qp, wqe);
+	default:
+		return xroce_local_reg(qp, wqe);
+	}
+}
