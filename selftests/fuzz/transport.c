@@ -333,14 +333,19 @@ static void post_send(void)
 	if (wqe->opcode == XROCE_WR_SEND_WITH_INV ||
 	    wqe->opcode == XROCE_WR_LOCAL_INV)
 		wqe->inv_rkey = some_key(get8());
+	if (xroce_wr_is_local(wqe->opcode) && !(k & 0x40)) {
+		wqe->num_sge = 0;
+		wqe->flags &= ~XROCE_WR_INLINE;
+	}
 	if (wqe->opcode == XROCE_WR_BIND_MW) {
+		u8 access = get8();
+
 		wqe->bind.lkey = some_key(k);
 		wqe->bind.addr = key_address(0, get8());
 		wqe->bind.length = length(get8());
 		wqe->bind.rkey = w.mr[4 + (k & 1)].key ^ (k & 2);
 		wqe->bind.new_rkey = wqe->bind.rkey + (k >> 2 & 3);
-		wqe->bind.access = get8();
-		wqe->num_sge = 0;
+		wqe->bind.access = access & 0x80 ? access : access & 0x2e;
 	}
 	fill_sge(wqe->sge, min_t(u32, wqe->num_sge, SGES));
 	/* A user who does not look whether there is room */
