@@ -211,7 +211,7 @@ static void test_unsupported(void)
 			xroce_destroy_qp(x);
 		fake.n_rings = 3;
 	}
-	TAP_CHECK(bad, made == 8, "%d send ops", made);
+	TAP_CHECK(bad, made == 10, "%d send ops", made);
 	tear_down();
 	tap_ok(!bad, "what is not supported is refused with EOPNOTSUPP");
 }

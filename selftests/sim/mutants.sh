@@ -104,7 +104,7 @@ bug no-ackreq req 'f->ackreq = !xroce_req_more(qp) ||\n\t\t    (last' \
 
 # doing things once, and in order
 bug atomic-again resp 'rd->stop = xroce_psn_add(rd->psn, 1);\n\t} else {' \
-	'struct xroce_mr *mr = xroce_mr_get(qp->dev, qp->pd, pkt->rkey, XROCE_REMOTE_ATOMIC, pkt->va, 8); u32 l = 8; if (mr) { rd->value = xroce_atomic((u64 *)xroce_mr_span(mr, pkt->va, &l), pkt); xroce_mr_put(mr); } rd->stop = xroce_psn_add(rd->psn, 1);\n\t} else {'
+	'struct xroce_mr *mr = xroce_mr_get(qp, qp->pd, pkt->rkey, XROCE_REMOTE_ATOMIC, pkt->va, 8); u32 l = 8; if (mr) { rd->value = xroce_atomic((u64 *)xroce_mr_span(mr, pkt->va, &l), pkt); xroce_mr_put(mr); } rd->stop = xroce_psn_add(rd->psn, 1);\n\t} else {'
 bug write-again resp 'case XROCE_SEQ_DUP:\n' \
 	'case XROCE_SEQ_DUP:\n\t\tif ((pkt->info & XROCE_OP_WRITE) && (pkt->info & XROCE_OP_ONLY) == XROCE_OP_ONLY && !(pkt->info & XROCE_OP_IMM) && !hot->msg)\n\t\t\txroce_resp_write(qp, rx);\n'
 bug read-from-start comp 'off = ((pkt->psn - e->psn) & XROCE_PSN_MASK) << qp->hot.mtu_shift;' \
@@ -156,7 +156,7 @@ bug bad-bound mr 'va - mr->iova <= mr->length - len' \
 	'va - mr->iova <= mr->length'
 bug any-pd mr 'mr->pd == pd &&' ''
 bug any-right mr '(mr->access & access) == access &&' ''
-bug revoked-used mr 'READ_ONCE(mr->valid) && ' ''
+bug revoked-used mr 'smp_load_acquire(&mr->state) == XROCE_KEY_VALID &&' ''
 bug qp-right-ignored resp '!(qp->access & XROCE_REMOTE_READ) ||' ''
 bug receive-overflow resp \
 	'if (pkt->payload_len > resp->wqe->len - resp->offset) {' 'if (0) {'
