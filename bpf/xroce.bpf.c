@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The XDP program of a link: which frames are RoCEv2 for our MAC and a GID of
- * ours, which of those are malformed, and which CPU takes the rest. Runs in NAPI,
- * holds no lock. All else passes as it came: the host may be a bridge or a router.
+ * ours, which of those are malformed, and which CPU takes the rest: in the module,
+ * or where it leaves them alone in the stack. Runs in NAPI, holds no lock. All
+ * else passes as it came: the host may be a bridge or a router.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -50,8 +51,6 @@ static __always_inline int xroce_drop(struct xdp_md *ctx,
 
 static __always_inline int xroce_steer(s32 cpu)
 {
-	if (cpu < 0 || (u32)cpu == bpf_get_smp_processor_id())
-		return PASS(STAY);
 	if (bpf_redirect_map(&xroce_cpus, cpu, XDP_PASS) != XDP_REDIRECT)
 		return PASS(STEER_MISS);
 	return xroce_verdict(XROCE_XDP_STEERED, XDP_REDIRECT);
@@ -65,12 +64,19 @@ int xroce(struct xdp_md *ctx)
 	struct xroce_xdp_addr to = {};
 	struct xroce_encap e;
 	struct xroce_pkt pkt;
-	int is;
+	int is, got;
 	s32 cpu;
 
 	is = xroce_encap_parse(&e, data, end, bpf_xdp_get_buff_len(ctx));
 	if (is == XROCE_ENCAP_OTHER)
 		return PASS(OTHER);
+	if (is == XROCE_ENCAP_ROCE) {
+		got = xroce_receive(ctx);
+		if (got == XROCE_XDP_RX_TAKEN)
+			return xroce_verdict(XROCE_XDP_TAKEN, XDP_DROP);
+		if (got >= 0)
+			return xroce_steer(got);
+	}
 	if (!xroce_is_ours(ctx, &to, data, e.dgid))
 		return PASS(NOT_OURS);
 	if (e.opts)
@@ -99,7 +105,18 @@ int xroce(struct xdp_md *ctx)
 	cpu = xroce_qp_cpu(ctx, pkt.qpn);
 	if (cpu == XROCE_XDP_CPU_NO_QP)
 		return PASS(NO_QP);
+	if (cpu < 0 || (u32)cpu == bpf_get_smp_processor_id())
+		return PASS(STAY);
 	return xroce_steer(cpu);
+}
+
+/* On the CPU that a frame was sent to, which was judged before. */
+SEC("xdp.frags/cpumap")
+int xroce_there(struct xdp_md *ctx)
+{
+	if (xroce_receive(ctx) == XROCE_XDP_RX_TAKEN)
+		return xroce_verdict(XROCE_XDP_TAKEN, XDP_DROP);
+	return XDP_PASS;
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an XDP program may ask the module. Runs in the program's context, under
- * RCU with BH off; takes no lock and changes nothing. Arguments are a program's
- * word: any value gets a harmless answer.
+ * What an XDP program may ask of the module. Runs in the program's context, under
+ * RCU with BH off. Arguments are a program's word: any value gets a harmless
+ * answer.
  */
 #include <linux/bpf.h>
 #include <linux/btf.h>
@@ -38,15 +38,26 @@ static bool is_generic(const struct xdp_rxq_info *rxq)
 	return rxq == &rxq->dev->_rx[rxq->queue_index].xdp_rxq;
 }
 
-/* One of the link's CPUs by the QP's number: the same as long as they are. */
-static int steer_cpu(const struct xroce_link *link, u32 qpn)
+/**
+ * xroce_steer_cpu() - the CPU that a QP's packets are to go to
+ * @kqp: the queue pair
+ *
+ * Return: the one that was set for it, or one of those set for its link, by the
+ * QP's number: the same as long as they are. XROCE_XDP_CPU_STAY for neither.
+ */
+int xroce_steer_cpu(const struct xroce_kqp *kqp)
 {
-	u32 n = cpumask_weight(&link->steer);
-	unsigned int cpu;
+	const struct cpumask *steer = &kqp->link->steer;
+	int cpu = READ_ONCE(kqp->steer_cpu);
+	u32 n;
 
+	if (cpu >= 0)
+		return cpu;
+	n = cpumask_weight(steer);
 	if (!n)
 		return XROCE_XDP_CPU_STAY;
-	cpu = cpumask_nth(reciprocal_scale(hash_32(qpn, 32), n), &link->steer);
+	cpu = cpumask_nth(reciprocal_scale(hash_32(kqp->qp.hot.qpn, 32), n),
+			  steer);
 	/* The mask may have shrunk meanwhile. */
 	return cpu < nr_cpu_ids ? cpu : XROCE_XDP_CPU_STAY;
 }
@@ -136,7 +147,6 @@ __bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
 	const struct xdp_rxq_info *rxq = ((struct xdp_buff *)ctx)->rxq;
 	struct xroce_kqp *kqp;
 	struct xroce_qp *qp;
-	int cpu;
 
 	qp = xroce_table_qp(qpn);
 	if (!qp)
@@ -146,8 +156,30 @@ __bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
 		return XROCE_XDP_CPU_NO_QP;
 	if (is_generic(rxq))
 		return XROCE_XDP_CPU_STAY;
-	cpu = READ_ONCE(kqp->steer_cpu);
-	return cpu >= 0 ? cpu : steer_cpu(kqp->link, qpn);
+	return xroce_steer_cpu(kqp);
+}
+
+/**
+ * bpf_xroce_rx() - take in a frame of a connected QP here and now
+ * @ctx: the frame; the program drops it when it was taken
+ *
+ * XDP programs of a driver or of a cpumap. What stands in the frame is looked at
+ * again: nothing that the program found out about it counts.
+ *
+ * Return: XROCE_XDP_RX_TAKEN, XROCE_XDP_RX_LEFT for the stack to have, or the
+ * CPU that it is to be sent to.
+ */
+__bpf_kfunc int bpf_xroce_rx(struct xdp_md *ctx)
+{
+	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
+	struct xroce_link *link;
+
+	if (is_generic(xdp->rxq))
+		return XROCE_XDP_RX_LEFT;
+	link = xroce_link_by_ndev_rcu(xdp->rxq->dev);
+	if (!link || link->ndev != xdp->rxq->dev)
+		return XROCE_XDP_RX_LEFT;
+	return xroce_rx_xdp(link, xdp);
 }
 
 __bpf_kfunc_end_defs();
@@ -156,6 +188,7 @@ BTF_KFUNCS_START(xroce_kfuncs)
 BTF_ID_FLAGS(func, bpf_xroce_addr)
 BTF_ID_FLAGS(func, bpf_xroce_cpu)
 BTF_ID_FLAGS(func, bpf_xroce_drop)
+BTF_ID_FLAGS(func, bpf_xroce_rx)
 BTF_KFUNCS_END(xroce_kfuncs)
 
 static const struct btf_kfunc_id_set xroce_kfunc_set = {

@@ -181,7 +181,8 @@ u32 xroce_env_group(struct xroce_rx *rx)
 	hash_for_each_possible_rcu(link->groups, g, node, xroce_gid_hash(&gid)) {
 		if (memcmp(&g->gid, &gid, sizeof(gid)))
 			continue;
-		xroce_rx_qp(&g->kqp->qp, rx, READ_ONCE(g->kqp->qp.gen));
+		rx->gen = READ_ONCE(g->kqp->qp.gen);
+		xroce_rx_qp(&g->kqp->qp, rx);
 		n++;
 	}
 	return n;

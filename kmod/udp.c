@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The way in from the network stack: a UDP socket on port 4791 in each network
- * namespace that has a link of ours, and packets from skbs into the core.
- * Sockets come and go in process context under xroce_udp_lock; packets come in
- * softirq, under RCU.
+ * namespace that has a link of ours. Sockets come and go in process context
+ * under xroce_udp_lock; packets come in softirq, under RCU.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/netlink.h>
 #include <linux/skbuff.h>
 #include <linux/wait_bit.h>
-#include <net/dsfield.h>
-#include <net/inet_ecn.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <net/udp.h>
@@ -32,145 +27,8 @@ struct xroce_net {
 	struct socket *sock6;
 };
 
-/**
- * struct xroce_skb_rx - a packet in an skb, as the core sees it
- * @rx: the core's part
- * @skb: what the packet is in
- * @bth: offset of the BTH from the skb's data
- */
-struct xroce_skb_rx {
-	struct xroce_rx rx;
-	struct sk_buff *skb;
-	u32 bth;
-};
-
 static unsigned int xroce_net_id;
 static DEFINE_MUTEX(xroce_udp_lock);
-
-/**
- * xroce_env_read() - copy from a packet's bytes
- * @rx: the packet
- * @off: from the BTH on; off + len is inside
- * @dst: where to
- * @len: how many bytes
- */
-void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
-{
-	struct xroce_skb_rx *srx = container_of(rx, struct xroce_skb_rx, rx);
-
-	/* Fails for memory that the CPU cannot read; its ICRC is wrong then. */
-	if (skb_copy_bits(srx->skb, srx->bth + off, dst, len))
-		memset(dst, 0, len);
-}
-
-/**
- * xroce_env_rx_crc() - go on with a CRC over a packet's bytes, wherever they are
- * @rx: the packet
- * @crc: the CRC so far
- * @off: from the BTH on; off + len is inside
- * @len: how many bytes
- */
-u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
-{
-	struct xroce_skb_rx *srx = container_of(rx, struct xroce_skb_rx, rx);
-	struct skb_seq_state state;
-	u32 done = 0, n;
-	const u8 *p;
-
-	off += srx->bth;
-	if (off + len <= skb_headlen(srx->skb))
-		return xroce_env_crc(crc, srx->skb->data + off, len);
-	skb_prepare_seq_read(srx->skb, off, off + len, &state);
-	while (done < len && (n = skb_seq_read(done, &p, &state))) {
-		/* A block is as long as its fragment, whatever was asked for. */
-		n = min(n, len - done);
-		crc = xroce_env_crc(crc, p, n);
-		done += n;
-	}
-	skb_abort_seq_read(&state);
-	return crc;
-}
-
-/**
- * xroce_l3_dgid() - the address that a packet is for
- * @l3: its IP header
- * @gid: the address
- */
-void xroce_l3_dgid(const u8 *l3, union ib_gid *gid)
-{
-	if (l3[0] >> 4 == 4)
-		ipv6_addr_set_v4mapped(((const struct iphdr *)l3)->daddr,
-				       (struct in6_addr *)gid);
-	else
-		memcpy(gid, &((const struct ipv6hdr *)l3)->daddr, sizeof(*gid));
-}
-
-/**
- * xroce_env_local() - is a packet for an address of the link it came to; BH off
- * @rx: the packet
- */
-bool xroce_env_local(struct xroce_rx *rx)
-{
-	union ib_gid gid;
-
-	xroce_l3_dgid(rx->l3, &gid);
-	return xroce_link_has_gid(xroce_dev_link(rx->dev), &gid);
-}
-
-/* The VLAN that a GID it is for would have; its priority where still known. */
-static u16 skb_vlan(const struct sk_buff *skb)
-{
-	if (skb_vlan_tag_present(skb))
-		return skb_vlan_tag_get(skb);
-	return is_vlan_dev(skb->dev) ? vlan_dev_vlan_id(skb->dev) :
-				       XROCE_NO_VLAN;
-}
-
-/**
- * xroce_rx_skb() - take in a packet that came to a link
- * @link: the link
- * @skb: network and transport header set, the transport header linear; used up
- *
- * BH off.
- */
-void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
-{
-	u32 drop = XROCE_CNT_DROP_OPTIONS;
-	u32 udp = skb_transport_offset(skb);
-	struct xroce_skb_rx srx;
-	u32 l3_len, len;
-
-	l3_len = skb_network_header_len(skb);
-	if (l3_len != (ip_hdr(skb)->version == 4 ? sizeof(struct iphdr) :
-						   sizeof(struct ipv6hdr)))
-		goto drop;
-	drop = XROCE_CNT_DROP_SHORT;
-	len = ntohs(udp_hdr(skb)->len);
-	if (len < sizeof(struct udphdr) || len > skb->len - udp)
-		goto drop;
-	len -= sizeof(struct udphdr);
-	drop = XROCE_CNT_DROP_NO_MEM;
-	srx.bth = udp + sizeof(struct udphdr);
-	if (!pskb_may_pull(skb, srx.bth + min_t(u32, len, XROCE_MAX_HDR)))
-		goto drop;
-	srx.skb = skb;
-	srx.rx.dev = &link->dev;
-	srx.rx.l3 = skb_network_header(skb);
-	srx.rx.len = len;
-	srx.rx.vlan = skb_vlan(skb);
-	if (ip_hdr(skb)->version == 4)
-		srx.rx.ce = INET_ECN_is_ce(ip_hdr(skb)->tos);
-	else
-		srx.rx.ce = INET_ECN_is_ce(ipv6_get_dsfield(ipv6_hdr(skb)));
-	xroce_rx(&srx.rx);
-	xroce_trace_rx(link, skb, srx.rx.verdict);
-	consume_skb(skb);
-	return;
-drop:
-	xroce_env_count(&link->dev, drop, 1);
-	xroce_trace_rx(link, skb, drop);
-	kfree_skb(skb);
-}
 
 /*
  * The stack has checked lengths and UDP checksum and put fragments together.

@@ -21,6 +21,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include <xroce/trace.h>
+#include <xroce/xdp.h>
 
 #include "compat.h"
 #include "core/core.h"
@@ -386,12 +387,15 @@ void xroce_timer_stop(struct xroce_kqp *kqp);
 int xroce_env_init(void);
 void xroce_env_exit(void);
 
-/* udp.c: the UDP socket of a namespace; packets from skbs into the core. */
+/* udp.c: the UDP socket of a namespace. */
 int xroce_udp_get(struct net *net, struct netlink_ext_ack *extack);
 void xroce_udp_put(struct net *net);
 int xroce_udp_init(void);
 void xroce_udp_exit(void);
+
+/* packet.c: packets, from skbs or XDP, into the core. */
 void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
+int xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp);
 void xroce_l3_dgid(const u8 *l3, union ib_gid *gid);
 
 /*
@@ -460,6 +464,8 @@ static inline void xroce_trace_rx_xdp(struct xroce_link *link,
 int bpf_xroce_addr(struct xdp_md *ctx, const void *addr, u32 addr__sz);
 int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__sz, u32 why);
 int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn);
+int bpf_xroce_rx(struct xdp_md *ctx);
+int xroce_steer_cpu(const struct xroce_kqp *kqp);
 int xroce_kfunc_init(void);
 
 /* nl.c: the generic netlink family. */

@@ -113,7 +113,8 @@ static void pin_dir(char *path, size_t size, const char *name)
 			*p = '_';
 }
 
-static const char *const pinned[] = { "xroce_stats", "xroce_cpus" };
+/* Not xroce_cpus, which holds a program. */
+static const char *const pinned[] = { "xroce_stats" };
 
 /**
  * xdp_unpin() - remove what xdp_attach() pinned for a link of that name
@@ -188,19 +189,27 @@ static bool each_cpu(const char *list, bool (*fn)(u32 cpu, void *arg),
 	return no("\"%s\" is not a list of CPUs, as 0-3,8", list);
 }
 
+/* Where packets may be sent to, and the program that takes them there. */
+struct cpus {
+	int map;
+	int prog;
+};
+
 static bool add_cpu(u32 cpu, void *arg)
 {
-	struct bpf_cpumap_val val = { .qsize = CPU_QUEUE };
+	const struct cpus *cpus = arg;
+	struct bpf_cpumap_val val = {
+		.qsize = CPU_QUEUE, .bpf_prog.fd = cpus->prog,
+	};
 
-	if (bpf_map_update_elem(*(int *)arg, &cpu, &val, 0))
+	if (bpf_map_update_elem(cpus->map, &cpu, &val, 0))
 		return no("CPU %u: %s", cpu, strerror(errno));
 	return true;
 }
 
-static struct xroce_bpf *load_program(void)
+static struct xroce_bpf *open_program(void)
 {
 	struct xroce_bpf *bpf;
-	int err;
 
 	bpf_log_start();
 	/* Without the module's types its kfuncs stay unknown to the program. */
@@ -209,10 +218,18 @@ static struct xroce_bpf *load_program(void)
 		return NULL;
 	}
 	bpf = xroce_bpf__open();
-	if (!bpf) {
+	if (!bpf)
 		no("cannot open the program: %s", strerror(errno));
+	return bpf;
+}
+
+static struct xroce_bpf *load_program(void)
+{
+	struct xroce_bpf *bpf = open_program();
+	int err;
+
+	if (!bpf)
 		return NULL;
-	}
 	err = bpf_map__set_max_entries(bpf->maps.xroce_cpus,
 				       libbpf_num_possible_cpus());
 	if (!err)
@@ -261,14 +278,16 @@ bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode)
 {
 	struct xroce_bpf *bpf = load_program();
 	struct bpf_link_create_opts opts = { .sz = sizeof(opts) };
+	struct cpus cpus;
 	bool ok = false;
-	int link, cpus;
+	int link;
 
 	if (!bpf)
 		return false;
 	opts.flags = mode == XROCE_XDP_MODE_NATIVE ? XDP_FLAGS_DRV_MODE :
 						     XDP_FLAGS_SKB_MODE;
-	cpus = bpf_map__fd(bpf->maps.xroce_cpus);
+	cpus.map = bpf_map__fd(bpf->maps.xroce_cpus);
+	cpus.prog = bpf_program__fd(bpf->progs.xroce_there);
 	if (*xl->steer && !each_cpu(xl->steer, add_cpu, &cpus))
 		goto out;
 	link = bpf_link_create(bpf_program__fd(bpf->progs.xroce), xl->ifindex,
@@ -320,18 +339,44 @@ fail:
 	return -1;
 }
 
+/* The program for other CPUs alone, counting where the attached one does. */
+static struct xroce_bpf *load_there(int stats)
+{
+	struct xroce_bpf *bpf = open_program();
+	int err;
+
+	if (!bpf)
+		return NULL;
+	err = bpf_map__reuse_fd(bpf->maps.xroce_stats, stats) ?:
+	      bpf_map__set_autocreate(bpf->maps.xroce_cpus, false) ?:
+	      bpf_program__set_autoload(bpf->progs.xroce, false) ?:
+	      xroce_bpf__load(bpf);
+	if (!err)
+		return bpf;
+	no("cannot load the program: %s", *log_line ? log_line : strerror(-err));
+	xroce_bpf__destroy(bpf);
+	return NULL;
+}
+
 /**
  * xdp_steer() - let the attached program send packets to these CPUs
  */
 bool xdp_steer(const struct xlink *xl, const char *list)
 {
-	int fd = find_map(xl, "xroce_cpus");
-	bool ok;
+	struct cpus cpus = { .map = find_map(xl, "xroce_cpus") };
+	int stats = find_map(xl, "xroce_stats");
+	struct xroce_bpf *bpf = NULL;
+	bool ok = false;
 
-	if (fd < 0)
-		return false;
-	ok = each_cpu(list, add_cpu, &fd);
-	close(fd);
+	if (cpus.map >= 0 && stats >= 0)
+		bpf = load_there(stats);
+	if (bpf) {
+		cpus.prog = bpf_program__fd(bpf->progs.xroce_there);
+		ok = each_cpu(list, add_cpu, &cpus);
+		xroce_bpf__destroy(bpf);
+	}
+	close(cpus.map);
+	close(stats);
 	return ok;
 }
 

@@ -18,9 +18,10 @@
 	X(OPTS, pass_options, "IPv4 options or IPv6 extension headers") \
 	X(SPLIT, pass_split, "headers not in the frame's first buffer") \
 	X(NO_QP, pass_no_qp, "no such QP, left to the module to count and drop") \
-	X(STAY, pass_here, "handed to the stack on this CPU") \
+	X(STAY, pass_here, "left to the stack on this CPU") \
 	X(STEERED, steered, "sent to the QP's CPU") \
 	X(STEER_MISS, steer_miss, "the QP's CPU takes no packets: stayed here") \
+	X(TAKEN, taken, "for a QP, received where they were") \
 	X(DROP_TRUNC, drop_truncated, "IP packet longer than the frame") \
 	X(DROP_UDP_LEN, drop_udp_length, "UDP length against the IP length") \
 	X(DROP_SHORT, drop_short, "shorter than their headers, pad and ICRC") \
@@ -38,6 +39,10 @@ enum xroce_xdp_stat {
 /* What bpf_xroce_cpu() and the map xroce_qps say beside a CPU. */
 #define XROCE_XDP_CPU_STAY	(-1)
 #define XROCE_XDP_CPU_NO_QP	(-2)
+
+/* What bpf_xroce_rx() says beside a CPU. */
+#define XROCE_XDP_RX_LEFT	(-1)
+#define XROCE_XDP_RX_TAKEN	(-2)
 
 /**
  * struct xroce_xdp_addr - whom a frame is for

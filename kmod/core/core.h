@@ -416,6 +416,7 @@ struct xroce_qp {
  * @l3: IPv4 or IPv6 header without options, UDP, and of the BTH and what follows
  *	min(@len, XROCE_MAX_HDR) bytes, all linear
  * @len: bytes from the BTH to the ICRC
+ * @gen: of the QP when the addresses were compared with its own
  * @vlan: the tag it came with, priority and VLAN, or XROCE_NO_VLAN
  * @ce: the network marked congestion
  * @verdict: what became of it, set by xroce_rx(): XROCE_CNT_RX_PKTS, or the
@@ -426,6 +427,7 @@ struct xroce_rx {
 	struct xroce_dev *dev;
 	const u8 *l3;
 	u32 len;
+	u32 gen;
 	u16 vlan;
 	bool ce;
 	u8 verdict;
@@ -554,7 +556,10 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx);
 
 /* rx.c */
 void xroce_rx(struct xroce_rx *rx);
-void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx, u32 gen);
+u32 xroce_rx_parse(struct xroce_rx *rx);
+struct xroce_qp *xroce_rx_find(struct xroce_rx *rx, u32 *drop);
+void xroce_rx_found(struct xroce_qp *qp, struct xroce_rx *rx);
+void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx);
 
 /* net.c */
 void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],

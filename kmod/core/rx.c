@@ -34,15 +34,14 @@ static bool xroce_rx_state(const struct xroce_qp *qp, u32 info)
 }
 
 /* What is checked under the lock; a counter's index when it fails, else 0. */
-static u32 xroce_rx_admit(struct xroce_qp *qp, const struct xroce_rx *rx,
-			  u32 gen)
+static u32 xroce_rx_admit(const struct xroce_qp *qp, const struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 
 	if (qp->dead || !xroce_rx_state(qp, pkt->info))
 		return XROCE_CNT_DROP_STATE;
 	/* Other addresses by now than those the packet was compared with? */
-	if (qp->gen != gen)
+	if (qp->gen != rx->gen)
 		return XROCE_CNT_DROP_ADDR;
 	if (pkt->info & XROCE_OP_CNP ? !xroce_qp_reliable(qp) :
 	    XROCE_TRANSPORT(pkt->opcode) != qp->hot.transport)
@@ -58,16 +57,15 @@ static u32 xroce_rx_admit(struct xroce_qp *qp, const struct xroce_rx *rx,
 /**
  * xroce_rx_qp() - a packet for this QP, to the right address and with its ICRC
  * @qp: the queue pair
- * @rx: the packet
- * @gen: of the QP when its addresses were compared
+ * @rx: the packet, with the QP's @gen when its addresses were compared
  */
-void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx, u32 gen)
+void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 	u32 drop;
 
 	spin_lock(&qp->lock);
-	drop = xroce_rx_admit(qp, rx, gen);
+	drop = xroce_rx_admit(qp, rx);
 	if (drop) {
 		spin_unlock(&qp->lock);
 		xroce_rx_drop(rx, drop);
@@ -115,6 +113,64 @@ static void xroce_rx_group(struct xroce_rx *rx)
 }
 
 /**
+ * xroce_rx_parse() - look at a packet's transport headers
+ * @rx: the packet; @rx->pkt is filled in
+ *
+ * Return: 0, or the counter of what is wrong with it.
+ */
+u32 xroce_rx_parse(struct xroce_rx *rx)
+{
+	const u8 *bth = rx->l3 + (rx->l3[0] >> 4 == 4 ? 20 : 40) + 8;
+	int bad;
+
+	bad = xroce_parse(&rx->pkt, bth,
+			  bth + min_t(u32, rx->len, XROCE_MAX_HDR), rx->len);
+	return bad ? xroce_parse_drop[bad] : 0;
+}
+
+/**
+ * xroce_rx_find() - whose packet is this
+ * @rx: a parsed packet, to no group
+ * @drop: why it is nobody's
+ *
+ * BH off. Return: the QP, whose addresses it has, or NULL.
+ */
+struct xroce_qp *xroce_rx_find(struct xroce_rx *rx, u32 *drop)
+{
+	struct xroce_qp *qp;
+
+	*drop = XROCE_CNT_DROP_NO_QP;
+	qp = xroce_env_qp(rx->dev, rx->pkt.qpn);
+	if (!qp)
+		return NULL;
+	*drop = XROCE_CNT_DROP_DEVICE;
+	if (qp->dev != rx->dev)
+		return NULL;
+	*drop = XROCE_CNT_DROP_ADDR;
+	/* Pairs with the release in xroce_qp_modify(). */
+	rx->gen = smp_load_acquire(&qp->gen);
+	if (qp->hot.transport == XROCE_UD ? !xroce_env_local(rx) :
+	    !xroce_av_match(&qp->av, rx->l3))
+		return NULL;
+	return qp;
+}
+
+/**
+ * xroce_rx_found() - take in a packet of a QP
+ * @qp: as xroce_rx_find() found it
+ * @rx: the packet
+ *
+ * BH off. The packet stays the caller's.
+ */
+void xroce_rx_found(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	if (xroce_rx_icrc_ok(rx))
+		xroce_rx_qp(qp, rx);
+	else
+		xroce_rx_drop(rx, XROCE_CNT_DROP_ICRC);
+}
+
+/**
  * xroce_rx() - take in one packet
  * @rx: all but @rx->pkt and @rx->verdict filled in
  *
@@ -122,41 +178,22 @@ static void xroce_rx_group(struct xroce_rx *rx)
  */
 void xroce_rx(struct xroce_rx *rx)
 {
-	const u8 *bth = rx->l3 + (rx->l3[0] >> 4 == 4 ? 20 : 40) + 8;
-	struct xroce_pkt *pkt = &rx->pkt;
 	struct xroce_qp *qp;
-	u32 drop, gen;
+	u32 drop;
 
-	drop = xroce_parse(pkt, bth, bth + min_t(u32, rx->len, XROCE_MAX_HDR),
-			   rx->len);
+	drop = xroce_rx_parse(rx);
 	if (drop) {
-		xroce_rx_drop(rx, xroce_parse_drop[drop]);
+		xroce_rx_drop(rx, drop);
 		return;
 	}
 	trace_xroce_receive(rx);
-	if (pkt->qpn == XROCE_MCAST_QPN) {
+	if (rx->pkt.qpn == XROCE_MCAST_QPN) {
 		xroce_rx_group(rx);
 		return;
 	}
-	drop = XROCE_CNT_DROP_NO_QP;
-	qp = xroce_env_qp(rx->dev, pkt->qpn);
-	if (!qp)
-		goto drop;
-	drop = XROCE_CNT_DROP_DEVICE;
-	if (qp->dev != rx->dev)
-		goto drop;
-	drop = XROCE_CNT_DROP_ADDR;
-	/* Pairs with the release in xroce_qp_modify(). */
-	gen = smp_load_acquire(&qp->gen);
-	if (qp->hot.transport == XROCE_UD ? !xroce_env_local(rx) :
-	    !xroce_av_match(&qp->av, rx->l3))
-		goto drop;
-	drop = XROCE_CNT_DROP_ICRC;
-	if (!xroce_rx_icrc_ok(rx))
-		goto drop;
-
-	xroce_rx_qp(qp, rx, gen);
-	return;
-drop:
-	xroce_rx_drop(rx, drop);
+	qp = xroce_rx_find(rx, &drop);
+	if (qp)
+		xroce_rx_found(qp, rx);
+	else
+		xroce_rx_drop(rx, drop);
 }

@@ -31,11 +31,13 @@ rc_main() {
 
 # The packets really came by the program, or really did not
 rc_took_xdp() {
-	local seen
+	local left taken
 	[ "$DEVTYPE" = xroce ] || return 0
-	seen=$(counter "$NS1" "$RDMA1" xdp_pass_here)
-	case $XROCE_XDP$((seen > 0)) in
-	off0 | generic1 | native1) ok "$1: packets took that way" ;;
-	*)	not_ok "$1: packets took that way" "XDP passed $seen to us" ;;
+	left=$(counter "$NS1" "$RDMA1" xdp_pass_here)
+	taken=$(counter "$NS1" "$RDMA1" xdp_taken)
+	case $XROCE_XDP$((left > 0))$((taken > 0)) in
+	off00 | generic10 | native?1) ok "$1: packets took that way" ;;
+	*)	not_ok "$1: packets took that way" \
+			"XDP took $taken and left $left to the stack" ;;
 	esac
 }

@@ -375,7 +375,8 @@ u32 xroce_env_group(struct xroce_rx *rx)
 
 			if (!ep || !(ep->groups >> g & 1))
 				continue;
-			xroce_rx_qp(&ep->qp, rx, ep->qp.gen);
+			rx->gen = ep->qp.gen;
+			xroce_rx_qp(&ep->qp, rx);
 			found++;
 		}
 	}

@@ -221,6 +221,46 @@ to_a_cpu() {
 	topo_clear
 }
 
+# What h2's IP layer has seen, of whatever kind
+ip_seen() {
+	n2 awk '/^Ip: [0-9]/ { print $4 }' /proc/net/snmp
+}
+
+# saw MOST|FEW PROGRAM... - runs it; of 100 packets that h2's QPs got its IP layer
+# saw nearly all, or none but those by which the programs find each other
+saw() {
+	local which=$1 ip pkts
+	shift
+	ip=$(ip_seen) pkts=$(counter "$RNS2" "$RDMA2" rcvd_pkts)
+	verbs_pair "$V4.1" "$V4.2" "$@" || return
+	ip=$(($(ip_seen) - ip))
+	pkts=$(($(counter "$RNS2" "$RDMA2" rcvd_pkts) - pkts))
+	echo "h2's QPs got $pkts packets, its IP layer $ip"
+	[ "$pkts" -gt 4000 ] || return
+	if [ "$which" = FEW ]; then
+		[ $((ip * 100)) -lt "$pkts" ]
+	else
+		[ "$ip" -ge "$pkts" ]
+	fi
+}
+
+# Natively what is for a QP is received where it is; a program that lets all pass
+# shows that this is not believed but seen
+in_place() {
+	local seen=FEW
+	[ "$XROCE_XDP" = native ] || seen=MOST
+	topo_direct 4200
+	try "$XROCE_XDP: two hosts" rdma_up
+	try "$XROCE_XDP: $seen of the packets go through the IP stack" \
+		saw "$seen" ibv_rc_pingpong -c -n 800 -s 6000
+	try "off" n2 rdmatool link set "$RDMA2" xdp off
+	try "off: it sees all" saw MOST ibv_rc_pingpong -c -n 800 -s 6000
+	try "a program that lets all pass" \
+		n2 ip link set "$ETH2" xdpdrv obj ../lib/xdp_pass.bpf.o sec xdp.frags
+	try "pass: it sees all" saw MOST ibv_rc_pingpong -c -n 800 -s 6000
+	topo_clear
+}
+
 # rdma_rxe on a netdev that has the program
 with_rxe() {
 	local map how=xdpdrv
@@ -246,6 +286,7 @@ unload() { wait_for 20 gone && modprobe -r xroce; }
 between_others
 for_us
 to_a_cpu
+in_place
 with_rxe
 try "$XROCE_XDP: nothing holds the module" unload
 tap_end

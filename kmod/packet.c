@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Received packets, in an skb or still where the driver put them, and into the
+ * core with them. BH off, in the receiver's context; a packet is the caller's
+ * alone, and nothing of it is kept.
+ */
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/skbuff.h>
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <net/xdp.h>
+#include <xroce/frame.h>
+
+#include "xroce.h"
+
+/**
+ * struct xroce_krx - a packet as the core sees it, and what it lies in
+ * @rx: the core's part
+ * @bth: the BTH and what follows it, as far as that is contiguous
+ * @linear: how far
+ * @off: where the BTH stands in the skb
+ * @skb: what the packet is in, or
+ * @xdp: that
+ */
+struct xroce_krx {
+	struct xroce_rx rx;
+	const u8 *bth;
+	u32 linear;
+	u32 off;
+	struct sk_buff *skb;
+	struct xdp_buff *xdp;
+};
+
+/* The bytes at @off of an XDP frame's fragments, up to @len of them. */
+static const u8 *xdp_frag(struct xdp_buff *xdp, u32 off, u32 *len)
+{
+	const struct skb_shared_info *info;
+	const skb_frag_t *frag;
+	u32 i;
+
+	if (!xdp_buff_has_frags(xdp))
+		return NULL;
+	info = xdp_get_shared_info_from_buff(xdp);
+	for (i = 0; i < info->nr_frags; i++) {
+		frag = &info->frags[i];
+		if (off < skb_frag_size(frag)) {
+			*len = min(*len, skb_frag_size(frag) - off);
+			return (u8 *)skb_frag_address(frag) + off;
+		}
+		off -= skb_frag_size(frag);
+	}
+	return NULL;
+}
+
+/* The contiguous bytes at @off from the BTH, up to @len; never none. */
+static const u8 *xdp_span(const struct xroce_krx *krx, u32 off, u32 *len)
+{
+	static const u8 none[1];
+	const u8 *p;
+
+	if (off < krx->linear) {
+		*len = min(*len, krx->linear - off);
+		return krx->bth + off;
+	}
+	p = xdp_frag(krx->xdp, off - krx->linear, len);
+	if (p)
+		return p;
+	/* Lengths have been checked: this is for a driver that lies. */
+	*len = 1;
+	return none;
+}
+
+/**
+ * xroce_env_read() - copy from a packet's bytes
+ * @rx: the packet
+ * @off: from the BTH on; off + len is inside
+ * @dst: where to
+ * @len: how many bytes
+ */
+void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
+{
+	struct xroce_krx *krx = container_of(rx, struct xroce_krx, rx);
+	const u8 *p;
+	u32 n;
+
+	if (off + len <= krx->linear) {
+		memcpy(dst, krx->bth + off, len);
+	} else if (krx->xdp) {
+		for (; len; off += n, dst += n, len -= n) {
+			n = len;
+			p = xdp_span(krx, off, &n);
+			memcpy(dst, p, n);
+		}
+	} else if (skb_copy_bits(krx->skb, krx->off + off, dst, len)) {
+		/* Memory that the CPU cannot read: the ICRC is wrong then. */
+		memset(dst, 0, len);
+	}
+}
+
+static u32 skb_crc(struct xroce_krx *krx, u32 crc, u32 off, u32 len)
+{
+	struct skb_seq_state state;
+	u32 done = 0, n;
+	const u8 *p;
+
+	off += krx->off;
+	skb_prepare_seq_read(krx->skb, off, off + len, &state);
+	while (done < len && (n = skb_seq_read(done, &p, &state))) {
+		/* A block is as long as its fragment, whatever was asked for. */
+		n = min(n, len - done);
+		crc = xroce_env_crc(crc, p, n);
+		done += n;
+	}
+	skb_abort_seq_read(&state);
+	return crc;
+}
+
+/**
+ * xroce_env_rx_crc() - go on with a CRC over a packet's bytes, wherever they are
+ * @rx: the packet
+ * @crc: the CRC so far
+ * @off: from the BTH on; off + len is inside
+ * @len: how many bytes
+ */
+u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
+{
+	struct xroce_krx *krx = container_of(rx, struct xroce_krx, rx);
+	const u8 *p;
+	u32 n;
+
+	if (off + len <= krx->linear)
+		return xroce_env_crc(crc, krx->bth + off, len);
+	if (!krx->xdp)
+		return skb_crc(krx, crc, off, len);
+	for (; len; off += n, len -= n) {
+		n = len;
+		p = xdp_span(krx, off, &n);
+		crc = xroce_env_crc(crc, p, n);
+	}
+	return crc;
+}
+
+/**
+ * xroce_l3_dgid() - the address that a packet is for
+ * @l3: its IP header
+ * @gid: the address
+ */
+void xroce_l3_dgid(const u8 *l3, union ib_gid *gid)
+{
+	if (l3[0] >> 4 == 4)
+		ipv6_addr_set_v4mapped(((const struct iphdr *)l3)->daddr,
+				       (struct in6_addr *)gid);
+	else
+		memcpy(gid, &((const struct ipv6hdr *)l3)->daddr, sizeof(*gid));
+}
+
+/**
+ * xroce_env_local() - is a packet for an address of the link it came to; BH off
+ * @rx: the packet
+ */
+bool xroce_env_local(struct xroce_rx *rx)
+{
+	union ib_gid gid;
+
+	xroce_l3_dgid(rx->l3, &gid);
+	return xroce_link_has_gid(xroce_dev_link(rx->dev), &gid);
+}
+
+/* The VLAN that a GID it is for would have; its priority where still known. */
+static u16 skb_vlan(const struct sk_buff *skb)
+{
+	if (skb_vlan_tag_present(skb))
+		return skb_vlan_tag_get(skb);
+	return is_vlan_dev(skb->dev) ? vlan_dev_vlan_id(skb->dev) :
+				       XROCE_NO_VLAN;
+}
+
+/**
+ * xroce_rx_skb() - take in a packet that came to a link
+ * @link: the link
+ * @skb: network and transport header set, the transport header linear; used up
+ *
+ * BH off.
+ */
+void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
+{
+	u32 drop = XROCE_CNT_DROP_OPTIONS;
+	u32 udp = skb_transport_offset(skb);
+	struct xroce_krx krx;
+	u32 l3_len, len;
+
+	l3_len = skb_network_header_len(skb);
+	if (l3_len != (ip_hdr(skb)->version == 4 ? sizeof(struct iphdr) :
+						   sizeof(struct ipv6hdr)))
+		goto drop;
+	drop = XROCE_CNT_DROP_SHORT;
+	len = ntohs(udp_hdr(skb)->len);
+	if (len < sizeof(struct udphdr) || len > skb->len - udp)
+		goto drop;
+	len -= sizeof(struct udphdr);
+	drop = XROCE_CNT_DROP_NO_MEM;
+	krx.off = udp + sizeof(struct udphdr);
+	if (!pskb_may_pull(skb, krx.off + min_t(u32, len, XROCE_MAX_HDR)))
+		goto drop;
+	krx.skb = skb;
+	krx.xdp = NULL;
+	krx.bth = skb->data + krx.off;
+	krx.linear = skb_headlen(skb) - krx.off;
+	krx.rx.dev = &link->dev;
+	krx.rx.l3 = skb_network_header(skb);
+	krx.rx.len = len;
+	krx.rx.vlan = skb_vlan(skb);
+	if (ip_hdr(skb)->version == 4)
+		krx.rx.ce = INET_ECN_is_ce(ip_hdr(skb)->tos);
+	else
+		krx.rx.ce = INET_ECN_is_ce(ipv6_get_dsfield(ipv6_hdr(skb)));
+	xroce_rx(&krx.rx);
+	xroce_trace_rx(link, skb, krx.rx.verdict);
+	consume_skb(skb);
+	return;
+drop:
+	xroce_env_count(&link->dev, drop, 1);
+	xroce_trace_rx(link, skb, drop);
+	kfree_skb(skb);
+}
+
+/* Would the stack hand to the link what comes in by its netdev like this. */
+static bool ndev_is_plain(const struct net_device *ndev)
+{
+	return !rcu_access_pointer(ndev->rx_handler) &&
+	       !netif_is_l3_slave(ndev);
+}
+
+/*
+ * What the stack would have checked on the way to the socket: that a frame is
+ * for this host, whole, and as its checksums say. One with a checksum over UDP,
+ * which no RoCEv2 device sends, is left to it.
+ */
+static bool xdp_is_whole(struct xdp_buff *xdp, struct xroce_encap *e)
+{
+	const u8 *data = xdp->data, *end = xdp->data_end;
+	const struct udphdr *udp;
+
+	if (xroce_encap_parse(e, data, end, xdp_get_buff_len(xdp)) !=
+	    XROCE_ENCAP_ROCE || e->opts ||
+	    !ether_addr_equal_unaligned(data, xdp->rxq->dev->dev_addr))
+		return false;
+	if (e->bth + min_t(u32, e->len, XROCE_MAX_HDR) > end)
+		return false;
+	udp = (const void *)e->l4;
+	return !udp->check && (e->version != 4 || !ip_fast_csum(e->l3, 5));
+}
+
+/* Did it come by the VLAN that the QP sends by, or by none as the QP does. */
+static bool same_l2(const struct xroce_av *av, const u8 *l2, u32 len)
+{
+	const struct vlan_ethhdr *is = (const void *)l2;
+	const struct vlan_ethhdr *own = (const void *)av->l2;
+
+	if (len != av->l2_len)
+		return false;
+	if (len != VLAN_ETH_HLEN)
+		return len == ETH_HLEN;
+	return is->h_vlan_proto == own->h_vlan_proto &&
+	       !((is->h_vlan_TCI ^ own->h_vlan_TCI) & htons(VLAN_VID_MASK));
+}
+
+/**
+ * xroce_rx_xdp() - take in a frame where the driver put it
+ * @link: of the netdev that it came by
+ * @xdp: the frame; not changed
+ *
+ * BH off, natively or from a cpumap. Takes what the socket would have brought to
+ * a connected QP; the rest is the stack's, which also counts what is wrong.
+ *
+ * Return: XROCE_XDP_RX_TAKEN, XROCE_XDP_RX_LEFT, or the CPU it should go to.
+ */
+int xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp)
+{
+	const u8 *data = xdp->data;
+	struct xroce_krx krx;
+	struct xroce_encap e;
+	struct xroce_qp *qp;
+	u32 drop;
+	int cpu;
+
+	if (!ndev_is_plain(link->ndev) || !xdp_is_whole(xdp, &e))
+		return XROCE_XDP_RX_LEFT;
+	krx.skb = NULL;
+	krx.xdp = xdp;
+	krx.bth = e.bth;
+	krx.linear = (const u8 *)xdp->data_end - e.bth;
+	krx.rx.dev = &link->dev;
+	krx.rx.l3 = e.l3;
+	krx.rx.len = e.len;
+	krx.rx.vlan = XROCE_NO_VLAN;
+	krx.rx.ce = e.ecn == XROCE_ECN_CE;
+	if (xroce_rx_parse(&krx.rx) || krx.rx.pkt.qpn == XROCE_MCAST_QPN)
+		return XROCE_XDP_RX_LEFT;
+	qp = xroce_rx_find(&krx.rx, &drop);
+	if (!qp || qp->hot.transport == XROCE_UD ||
+	    !same_l2(&qp->av, data, e.l3 - data))
+		return XROCE_XDP_RX_LEFT;
+	cpu = xroce_steer_cpu(xroce_qp_kqp(qp));
+	if (cpu >= 0 && cpu != smp_processor_id())
+		return cpu;
+	trace_xroce_receive(&krx.rx);
+	xroce_rx_found(qp, &krx.rx);
+	xroce_trace_rx_xdp(link, xdp, krx.rx.verdict);
+	return XROCE_XDP_RX_TAKEN;
+}
