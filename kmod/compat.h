@@ -8,8 +8,10 @@
 
 #include <linux/hrtimer.h>
 #include <linux/version.h>
+#include <net/page_pool/types.h>
 #include <net/sock.h>
 #include <net/udp_tunnel.h>
+#include <net/xdp.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void hrtimer_setup(struct hrtimer *timer,
@@ -67,6 +69,22 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define XROCE_HAVE_DMAH
 #define xroce_umem_get(ib, addr, len, access) \
 	ib_umem_get_va(ib, addr, len, access)
+#endif
+
+/* What an XDP frame says of its memory: before 6.15 also which pool it is of. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+static inline void xroce_xdp_frame_mem(struct xdp_frame *xdp,
+				       const struct page_pool *pool)
+{
+	xdp->mem.type = MEM_TYPE_PAGE_POOL;
+	xdp->mem.id = pool->xdp_mem_id;
+}
+#else
+static inline void xroce_xdp_frame_mem(struct xdp_frame *xdp,
+				       const struct page_pool *pool)
+{
+	xdp->mem_type = MEM_TYPE_PAGE_POOL;
+}
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)

@@ -30,9 +30,12 @@ static int __init xroce_init(void)
 	err = xroce_env_init();
 	if (err)
 		goto err_work;
-	err = xroce_udp_init();
+	err = xroce_frame_init();
 	if (err)
 		goto err_env;
+	err = xroce_udp_init();
+	if (err)
+		goto err_frame;
 	err = xroce_kfunc_init();
 	if (err)
 		goto err_udp;
@@ -49,6 +52,8 @@ err_link:
 	xroce_link_exit();
 err_udp:
 	xroce_udp_exit();
+err_frame:
+	xroce_frame_exit();
 err_env:
 	xroce_env_exit();
 err_work:
@@ -66,6 +71,7 @@ static void __exit xroce_exit(void)
 	/* QPs are freed by our own callbacks. */
 	rcu_barrier();
 	xroce_udp_exit();
+	xroce_frame_exit();
 	xroce_env_exit();
 	xroce_work_exit();
 	xroce_table_exit();

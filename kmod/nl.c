@@ -234,7 +234,7 @@ void xroce_link_xdp_detach(struct xroce_link *link)
 
 	mutex_lock(&link->xdp_lock);
 	xdp = link->xdp;
-	link->xdp = NULL;
+	WRITE_ONCE(link->xdp, NULL);
 	if (xdp) {
 		xdp->ops->detach(xdp);
 		bpf_link_put(xdp);
@@ -262,7 +262,7 @@ static int link_xdp_set(struct xroce_link *link, struct nlattr *fd,
 		return -EINVAL;
 	}
 	old = link->xdp;
-	link->xdp = xdp;
+	WRITE_ONCE(link->xdp, xdp);
 	if (old) {
 		if (old != xdp)
 			old->ops->detach(old);

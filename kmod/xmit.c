@@ -1,91 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The way out: frames for the core to fill, and from there to the netdev or back
- * to this host. A frame is its maker's alone until it is given up; called with
- * BH off, by one sender a QP, with no lock held but in xroce_env_frame().
+ * The way out: frames to the netdev, for XDP or as skbs, or back to this host.
+ * Called with BH off, by one sender a QP, with no lock held.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
-#include <linux/mm.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <net/dsfield.h>
 #include <net/route.h>
+#include <net/xdp.h>
 
 #include "xroce.h"
 
-/* Longer frames have their end in a page: no allocation is above one. */
-#define XROCE_LINEAR_MAX	1536
-/* What the core wants of the first segment. */
-#define XROCE_SEG_MIN		128
+/* Runs in a row that the netdev took no XDP frame of, before skbs try it. */
+#define XROCE_XDP_STUCK		8
 
 /**
- * struct xroce_skb_frame - a frame in an skb; lies at the skb's head, where
- *	nobody looks before the frame is given up
- * @f: the core's part
- * @skb: what the frame is in
- */
-struct xroce_skb_frame {
-	struct xroce_frame f;
-	struct sk_buff *skb;
-};
-
-static struct sk_buff *frame_skb(struct xroce_frame *f)
-{
-	return container_of(f, struct xroce_skb_frame, f)->skb;
-}
-
-/**
- * xroce_env_frame() - a frame to be filled
- * @qp: the queue pair
- * @len: its length, from the IP header to the ICRC
+ * xroce_xmit_by_xdp() - does the netdev take a QP's next frame as an XDP frame
+ * @kqp: the queue pair
  *
- * Any context. Return: the frame, its bytes not initialised, or NULL.
+ * Where our program is attached natively and the driver lets others send so. It
+ * may cease to at any moment: then it takes nothing, and skbs follow. What one
+ * way still holds may then arrive behind what the other has: as a loss, once.
  */
-struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
+bool xroce_xmit_by_xdp(const struct xroce_kqp *kqp)
 {
-	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
-	u32 head = len, room;
-	struct xroce_skb_frame *sf;
-	struct page *page = NULL;
-	struct sk_buff *skb;
+	const struct xroce_link *link = kqp->link;
+	const struct net_device *ndev = link->ndev;
+	const struct bpf_link *xdp = READ_ONCE(link->xdp);
 
-	if (len > XROCE_LINEAR_MAX) {
-		head = max_t(u32, XROCE_SEG_MIN, len - min(len, PAGE_SIZE));
-		page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
-		if (!page)
-			return NULL;
-	}
-	room = ALIGN(sizeof(*sf), 16) + LL_RESERVED_SPACE(kqp->link->ndev) +
-	       VLAN_HLEN;
-	skb = alloc_skb(room + head, GFP_ATOMIC | __GFP_NOWARN);
-	if (!skb) {
-		if (page)
-			__free_page(page);
-		return NULL;
-	}
-	sf = (struct xroce_skb_frame *)skb->head;
-	sf->skb = skb;
-	skb_reserve(skb, room);
-	sf->f.len = len;
-	sf->f.seg[0].p = skb_put(skb, head);
-	sf->f.seg[0].len = head;
-	sf->f.seg[1].p = page ? page_address(page) : NULL;
-	sf->f.seg[1].len = len - head;
-	if (page)
-		skb_add_rx_frag(skb, 0, page, 0, len - head, PAGE_SIZE);
-	return &sf->f;
-}
-
-/**
- * xroce_env_frame_free() - give up a frame that is not to be sent; any context
- * @f: the frame
- */
-void xroce_env_frame_free(struct xroce_frame *f)
-{
-	kfree_skb(frame_skb(f));
+	return xdp && READ_ONCE(ndev->xdp_state[XDP_MODE_DRV].link) ==
+	       (const void *)xdp &&
+	       READ_ONCE(ndev->xdp_features) & NETDEV_XDP_ACT_NDO_XMIT &&
+	       kqp->qp.av.route == XROCE_ROUTE_WIRE &&
+	       kqp->xdp_stuck < XROCE_XDP_STUCK && xroce_link_active(link);
 }
 
 /*
@@ -95,7 +46,7 @@ void xroce_env_frame_free(struct xroce_frame *f)
 static struct sk_buff *frame_give_up(struct xroce_kqp *kqp,
 				     struct xroce_frame *f)
 {
-	struct sk_buff *skb = frame_skb(f);
+	struct sk_buff *skb = to_kframe(f)->skb;
 	u8 prio = f->prio;
 	u8 dsfield;
 
@@ -175,26 +126,22 @@ static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
 	return frame_send(skb, l2_len) == 1;
 }
 
-/**
- * xroce_env_xmit() - send frames in order
- * @qp: the queue pair
- * @f: the frames
- * @n: how many
- *
- * A netdev that is down takes a frame all the same: it is lost, and the transport
- * sees to it as it does to what the network loses. One that has no room drops it
- * and says so: it is built again later. To this host frames are only taken while
- * there is room.
- *
- * Return: how many were taken.
- */
-u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
+/* What became of a burst. */
+struct xmit_sum {
+	u32 sent;
+	u32 bytes;
+	u32 lost;
+};
+
+/* Return: how many of the skbs were taken. */
+static u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
+		     struct xmit_sum *sum)
 {
-	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
-	u32 i, len, sent = 0, bytes = 0;
 	struct xroce_packet *trace;
+	u32 i, len;
 	int ret;
 
+	kqp->xdp_stuck = 0;
 	for (i = 0; i < n; i++) {
 		len = f[i]->len;
 		trace = xroce_trace_tx(kqp, f[i]);
@@ -205,16 +152,89 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 			f[i] = NULL;
 		if (ret < 0)
 			break;
-		if (!ret)
+		if (!ret) {
+			sum->lost++;
 			continue;
-		sent++;
-		bytes += len;
+		}
+		sum->sent++;
+		sum->bytes += len;
 	}
-	if (sent) {
-		xroce_env_count(qp->dev, XROCE_CNT_TX_PKTS, sent);
-		xroce_env_count(qp->dev, XROCE_CNT_TX_BYTES, bytes);
+	return i;
+}
+
+/* Return: how many of the XDP frames were taken. */
+static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
+		    struct xmit_sum *sum)
+{
+	struct net_device *ndev = kqp->link->ndev;
+	struct xroce_packet *trace[XROCE_BATCH];
+	struct xdp_frame *xdp[XROCE_BATCH];
+	u32 i, len[XROCE_BATCH], taken;
+	int ret;
+
+	for (i = 0; i < n; i++) {
+		u8 *l2 = f[i]->seg[0].p - f[i]->l2_len;
+
+		len[i] = f[i]->len;
+		trace[i] = xroce_trace_tx(kqp, f[i]);
+		xdp[i] = to_kframe(f[i])->xdp;
+		xdp[i]->data = l2;
+		xdp[i]->len = f[i]->l2_len + len[i];
+		xdp[i]->headroom = l2 - (u8 *)(xdp[i] + 1);
+		xdp[i]->metasize = 0;
+		xdp[i]->dev_rx = ndev;
+		xdp[i]->flags = 0;
 	}
-	if (i > sent)
-		xroce_env_count(qp->dev, XROCE_CNT_TX_DROPPED, i - sent);
+	ret = ndev->netdev_ops->ndo_xdp_xmit(ndev, n, xdp, XDP_XMIT_FLUSH);
+	taken = max(ret, 0);
+	kqp->xdp_stuck = taken ? 0 : kqp->xdp_stuck + 1;
+	/* Whoever has the frames by now may have written over them. */
+	for (i = 0; i < n; i++) {
+		if (i < taken)
+			sum->bytes += len[i];
+		xroce_trace_sent(trace[i], i < taken ? XROCE_CNT_TX_PKTS :
+						       XROCE_CNT_TX_UNTAKEN);
+	}
+	sum->sent += taken;
+	return taken;
+}
+
+/**
+ * xroce_env_xmit() - send frames in order
+ * @qp: the queue pair
+ * @f: the frames
+ * @n: how many, at most XROCE_BATCH
+ *
+ * A netdev that is down takes an skb all the same: it is lost, and the transport
+ * sees to it as it does to what the network loses. One that has no room drops an
+ * skb and says so: it is built again later. XDP frames that it has no room for,
+ * or does not take any more, are left to us. To this host frames are only taken
+ * while there is room.
+ *
+ * Return: how many were taken.
+ */
+u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
+{
+	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
+	struct xmit_sum sum = {};
+	u32 i = 0, end, taken;
+	bool xdp;
+
+	do {
+		xdp = to_kframe(f[i])->xdp;
+		for (end = i + 1; end < n && xdp == !!to_kframe(f[end])->xdp; )
+			end++;
+		if (xdp)
+			taken = xmit_xdp(kqp, f + i, end - i, &sum);
+		else
+			taken = xmit_skbs(kqp, f + i, end - i, &sum);
+		i += taken;
+	} while (i == end && i < n);
+	if (sum.sent) {
+		xroce_env_count(qp->dev, XROCE_CNT_TX_PKTS, sum.sent);
+		xroce_env_count(qp->dev, XROCE_CNT_TX_BYTES, sum.bytes);
+	}
+	if (sum.lost)
+		xroce_env_count(qp->dev, XROCE_CNT_TX_DROPPED, sum.lost);
 	return i;
 }

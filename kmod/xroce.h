@@ -178,6 +178,7 @@ struct xroce_ibcq {
  * @post_lock: kernel consumers: one post at a time, to either queue
  * @loop_work, @looping: the CPU's work whose queue they were put in last, and
  *	how many are not yet received; guarded by that queue's lock
+ * @xdp_stuck: bursts in a row of which the netdev took no XDP frame; its sender's
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
  */
 struct xroce_kqp {
@@ -199,6 +200,7 @@ struct xroce_kqp {
 	spinlock_t post_lock;		/* kernel consumers: one post */
 	struct xroce_work *loop_work;
 	u32 looping;
+	u8 xdp_stuck;
 	int steer_cpu;
 	struct rcu_head rcu;
 };
@@ -380,6 +382,28 @@ void xroce_kqp_put(struct xroce_kqp *kqp);
 void xroce_kcq_put(struct xroce_kcq *kcq);
 int xroce_work_init(void);
 void xroce_work_exit(void);
+
+/**
+ * struct xroce_kframe - a frame and what it is in; that has room for both
+ * @f: the core's part
+ * @skb: an skb, or
+ * @xdp: an XDP frame, of a page of its own
+ */
+struct xroce_kframe {
+	struct xroce_frame f;
+	struct sk_buff *skb;
+	struct xdp_frame *xdp;
+};
+
+static inline struct xroce_kframe *to_kframe(struct xroce_frame *f)
+{
+	return container_of(f, struct xroce_kframe, f);
+}
+
+/* frame.c: frames to be sent; xmit.c: sending them. */
+bool xroce_xmit_by_xdp(const struct xroce_kqp *kqp);
+int xroce_frame_init(void);
+void xroce_frame_exit(void);
 
 /* env.c: the rest of what the core needs: time, timers, counters, CRC. */
 void xroce_timer_init(struct xroce_kqp *kqp);

@@ -107,6 +107,11 @@ fault "5 % lost" lost loss 5% -- -6 -m 4096 -r 4 mix
 fault "reordered" reordered delay 2ms reorder 75% 50% -- -m 1024 -r 8 mix many
 fault "doubled" doubled duplicate 10% -- -m 1024 -r 8 mix many
 fault "damaged" damaged corrupt 2% -- -m 1024 -r 4 mix
+# xdp_of_both MODE - which decides the way out too
+xdp_of_both() {
+	n1 rdmatool link set "$RDMA1" xdp "$1" && n2 rdmatool link set "$RDMA2" xdp "$1"
+}
+
 # local_fault NAME QDISC... - the hosts' own netdevs drop; XDP sends by no qdisc
 local_fault() {
 	local name="$label, $1" dev drops
@@ -128,8 +133,12 @@ local_fault() {
 	n2 tc qdisc del dev "$ETH2" root
 }
 
+own_xdp=
+[ "$DEVTYPE $XROCE_XDP" != "xroce native" ] || own_xdp=1
+[ -z "$own_xdp" ] || try "$label: sent as skbs once XDP is off" xdp_of_both off
 local_fault "the host's own qdisc loses 2 %" netem limit 1000 loss 2%
 local_fault "the host's own qdisc is full" netem limit 8 delay 1ms
+[ -z "$own_xdp" ] || try "$label: and as XDP frames again" xdp_of_both native
 if [ "$DEVTYPE" = xroce ]; then
 	# What is not marked as able to be marked would be lost, and seen as a gap
 	# for nearly each mark. A gap alone may be a sender that changed its CPU.

@@ -253,7 +253,8 @@ u32 xroce_env_group(struct xroce_rx *rx)
 	MUST(!env.qp->lock.held);
 	if (!xroce_env_local(rx))
 		return 0;
-	xroce_rx_qp(env.qp, rx, env.qp->gen);
+	rx->gen = env.qp->gen;
+	xroce_rx_qp(env.qp, rx);
 	return 1;
 }
 

@@ -21,7 +21,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
 
-topo_need rdmatool bpftool nsenter
+topo_need rdmatool bpftool nsenter ethtool
 [ "$XROCE_XDP" != off ] || skip_all "XDP is off"
 modprobe xroce || skip_all "no module xroce"
 OBJ=/usr/lib/xroce/xroce.bpf.o
@@ -226,21 +226,31 @@ ip_seen() {
 	n2 awk '/^Ip: [0-9]/ { print $4 }' /proc/net/snmp
 }
 
-# saw MOST|FEW PROGRAM... - runs it; of 100 packets that h2's QPs got its IP layer
-# saw nearly all, or none but those by which the programs find each other
+# XDP frames that h1's driver has been given to send
+xdp_sent() {
+	n1 ethtool -S "$ETH1" | awk '/tx_queue_.*_xdp_xmit:/ { n += $2 } END { print n + 0 }'
+}
+
+# saw MOST|FEW PROGRAM... - runs it; of the packets that h2's QPs got its IP layer
+# saw nearly all, or one in a hundred at most: the programs find each other by TCP;
+# and h1 sent the rest as XDP frames
 saw() {
-	local which=$1 ip pkts
+	local which=$1 ip pkts sent
 	shift
-	ip=$(ip_seen) pkts=$(counter "$RNS2" "$RDMA2" rcvd_pkts)
+	ip=$(ip_seen) pkts=$(counter "$RNS2" "$RDMA2" rcvd_pkts) sent=$(xdp_sent)
 	verbs_pair "$V4.1" "$V4.2" "$@" || return
-	ip=$(($(ip_seen) - ip))
+	ip=$(($(ip_seen) - ip)) sent=$(($(xdp_sent) - sent))
 	pkts=$(($(counter "$RNS2" "$RDMA2" rcvd_pkts) - pkts))
-	echo "h2's QPs got $pkts packets, its IP layer $ip"
+	echo "h2's QPs got $pkts packets, its IP layer $ip, h1 sent $sent by XDP"
 	[ "$pkts" -gt 4000 ] || return
 	if [ "$which" = FEW ]; then
 		[ $((ip * 100)) -lt "$pkts" ]
 	else
 		[ "$ip" -ge "$pkts" ]
+	fi && if [ "$(xdp_mode "$NS1" "$ETH1")" = native ]; then
+		[ "$sent" -ge "$pkts" ]
+	else
+		[ "$sent" = 0 ]
 	fi
 }
 
@@ -253,11 +263,42 @@ in_place() {
 	try "$XROCE_XDP: two hosts" rdma_up
 	try "$XROCE_XDP: $seen of the packets go through the IP stack" \
 		saw "$seen" ibv_rc_pingpong -c -n 800 -s 6000
+	try "off" n1 rdmatool link set "$RDMA1" xdp off
 	try "off" n2 rdmatool link set "$RDMA2" xdp off
 	try "off: it sees all" saw MOST ibv_rc_pingpong -c -n 800 -s 6000
 	try "a program that lets all pass" \
 		n2 ip link set "$ETH2" xdpdrv obj ../lib/xdp_pass.bpf.o sec xdp.frags
 	try "pass: it sees all" saw MOST ibv_rc_pingpong -c -n 800 -s 6000
+	topo_clear
+}
+
+# Every way in and out that there is, one after the other, until we are ended
+change_modes() {
+	local mode
+	while :; do
+		for mode in off native generic native; do
+			n1 rdmatool link set "$RDMA1" xdp $mode || return
+			sleep 0.1
+			n2 rdmatool link set "$RDMA2" xdp $mode || return
+			echo "$mode" >>"$TOPO_TMP/changes"
+			sleep 0.1
+		done
+	done
+}
+
+# What changes under traffic is seen by nobody
+under_change() {
+	local pid
+	topo_direct 4200
+	try "two hosts" rdma_up
+	: >"$TOPO_TMP/changes"
+	change_modes &
+	pid=$!
+	topo_pids+=("$pid")
+	rc "modes change" forward -m 1024 -r 40 mix many
+	try "they went on changing" kill "$pid"
+	try "modes changed $(wc -l <"$TOPO_TMP/changes") times" \
+		[ "$(wc -l <"$TOPO_TMP/changes")" -gt 4 ]
 	topo_clear
 }
 
@@ -287,6 +328,7 @@ between_others
 for_us
 to_a_cpu
 in_place
+[ "$XROCE_XDP" != native ] || under_change
 with_rxe
 try "$XROCE_XDP: nothing holds the module" unload
 tap_end

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Frames for the core to fill: a page or two of this CPU's own pool where the
+ * netdev takes XDP frames, else an skb. With BH off, which is what makes a pool
+ * this CPU's alone: no lock. A frame is its maker's until it is given up.
+ */
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+#include <linux/mm.h>
+#include <linux/percpu.h>
+#include <linux/skbuff.h>
+#include <net/page_pool/helpers.h>
+#include <net/xdp.h>
+
+#include "xroce.h"
+
+/* Longer skbs have their end in a page: no allocation is above one. */
+#define XROCE_LINEAR_MAX	1536
+/* What the core wants of the first segment. */
+#define XROCE_SEG_MIN		128
+/*
+ * Where the IP header stands in a page: behind what is ours and the link-layer
+ * header there is the room that XDP programs at the receiver expect to find.
+ */
+#define XROCE_PAGE_L3		ALIGN(XDP_PACKET_HEADROOM + VLAN_ETH_HLEN, 32)
+#define XROCE_PAGE_TAIL		SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
+#define XROCE_FRAME_MAX		(4096 + 128)
+/* Free pages that a pool keeps, beside those in its cache. */
+#define XROCE_POOL_SIZE		256
+
+static_assert(sizeof(struct xdp_frame) + sizeof(struct xroce_kframe) +
+	      VLAN_ETH_HLEN <= XROCE_PAGE_L3);
+
+enum {
+	XROCE_POOL_SMALL,	/* a page */
+	XROCE_POOL_LARGE,	/* what the longest frame needs */
+	XROCE_POOLS,
+};
+
+struct xroce_pools {
+	struct page_pool *pool[XROCE_POOLS];
+};
+
+static DEFINE_PER_CPU(struct xroce_pools, xroce_pools);
+
+static u32 pool_order(u32 i)
+{
+	return i == XROCE_POOL_SMALL ? 0 :
+	       get_order(XROCE_PAGE_L3 + XROCE_FRAME_MAX + XROCE_PAGE_TAIL);
+}
+
+static struct xroce_kframe *page_frame(u32 len)
+{
+	u32 i = len + XROCE_PAGE_L3 + XROCE_PAGE_TAIL > PAGE_SIZE ?
+		XROCE_POOL_LARGE : XROCE_POOL_SMALL;
+	struct page_pool *pool = this_cpu_read(xroce_pools.pool[i]);
+	struct xroce_kframe *kf;
+	struct xdp_frame *xdp;
+	struct page *page;
+
+	page = page_pool_alloc_pages(pool, GFP_ATOMIC | __GFP_NOWARN);
+	if (!page)
+		return NULL;
+	/* Here, since everybody finds it in front of the headroom. */
+	xdp = page_address(page);
+	xdp->frame_sz = PAGE_SIZE << pool_order(i);
+	xroce_xdp_frame_mem(xdp, pool);
+	kf = (void *)(xdp + 1);
+	kf->skb = NULL;
+	kf->xdp = xdp;
+	kf->f.seg[0].p = (u8 *)xdp + XROCE_PAGE_L3;
+	kf->f.seg[0].len = len;
+	kf->f.seg[1].len = 0;
+	return kf;
+}
+
+static struct xroce_kframe *skb_frame(const struct net_device *ndev, u32 len)
+{
+	u32 head = len, room;
+	struct page *page = NULL;
+	struct xroce_kframe *kf;
+	struct sk_buff *skb;
+
+	if (len > XROCE_LINEAR_MAX) {
+		head = max_t(u32, XROCE_SEG_MIN, len - min(len, PAGE_SIZE));
+		page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+		if (!page)
+			return NULL;
+	}
+	room = ALIGN(sizeof(*kf), 16) + LL_RESERVED_SPACE(ndev) + VLAN_HLEN;
+	skb = alloc_skb(room + head, GFP_ATOMIC | __GFP_NOWARN);
+	if (!skb) {
+		if (page)
+			__free_page(page);
+		return NULL;
+	}
+	/* Where nobody looks before the frame is given up. */
+	kf = (struct xroce_kframe *)skb->head;
+	kf->skb = skb;
+	kf->xdp = NULL;
+	skb_reserve(skb, room);
+	kf->f.seg[0].p = skb_put(skb, head);
+	kf->f.seg[0].len = head;
+	kf->f.seg[1].p = page ? page_address(page) : NULL;
+	kf->f.seg[1].len = len - head;
+	if (page)
+		skb_add_rx_frag(skb, 0, page, 0, len - head, PAGE_SIZE);
+	return kf;
+}
+
+/**
+ * xroce_env_frame() - a frame to be filled
+ * @qp: the queue pair
+ * @len: its length, from the IP header to the ICRC
+ *
+ * Return: the frame, its bytes not initialised, or NULL.
+ */
+struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
+{
+	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
+	struct xroce_kframe *kf;
+
+	if (len <= XROCE_FRAME_MAX && xroce_xmit_by_xdp(kqp))
+		kf = page_frame(len);
+	else
+		kf = skb_frame(kqp->link->ndev, len);
+	if (!kf)
+		return NULL;
+	kf->f.len = len;
+	return &kf->f;
+}
+
+/**
+ * xroce_env_frame_free() - give up a frame that is not to be sent
+ * @f: the frame
+ *
+ * On the CPU where it was made, with BH off since.
+ */
+void xroce_env_frame_free(struct xroce_frame *f)
+{
+	struct xroce_kframe *kf = to_kframe(f);
+	u32 i;
+
+	if (kf->skb) {
+		kfree_skb(kf->skb);
+		return;
+	}
+	i = kf->xdp->frame_sz > PAGE_SIZE ? XROCE_POOL_LARGE :
+					    XROCE_POOL_SMALL;
+	page_pool_put_full_page(this_cpu_read(xroce_pools.pool[i]),
+				virt_to_head_page(kf->xdp), true);
+}
+
+/**
+ * xroce_frame_exit() - give up the pools; frames under way keep their pages
+ */
+void xroce_frame_exit(void)
+{
+	struct page_pool **pool;
+	int cpu;
+	u32 i;
+
+	for_each_possible_cpu(cpu) {
+		for (i = 0; i < XROCE_POOLS; i++) {
+			pool = &per_cpu(xroce_pools, cpu).pool[i];
+			if (*pool)
+				xdp_unreg_page_pool(*pool);
+			*pool = NULL;
+		}
+	}
+}
+
+static int pool_new(u32 i, int cpu)
+{
+	struct page_pool_params params = {
+		.order = pool_order(i),
+		.pool_size = XROCE_POOL_SIZE,
+		.nid = cpu_to_mem(cpu),
+	};
+	struct page_pool *pool;
+	int err;
+
+	pool = page_pool_create_percpu(&params, cpu);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	/* Which makes it known by its number, and its end one call. */
+	err = xdp_reg_page_pool(pool);
+	if (err) {
+		page_pool_destroy(pool);
+		return err;
+	}
+	per_cpu(xroce_pools, cpu).pool[i] = pool;
+	return 0;
+}
+
+/**
+ * xroce_frame_init() - make the pools
+ */
+int __init xroce_frame_init(void)
+{
+	int cpu, err;
+	u32 i;
+
+	for_each_possible_cpu(cpu) {
+		for (i = 0; i < XROCE_POOLS; i++) {
+			err = pool_new(i, cpu);
+			if (err) {
+				xroce_frame_exit();
+				return err;
+			}
+		}
+	}
+	return 0;
+}
