@@ -26,6 +26,7 @@ DEVTYPE=xroce
 OUT=${XROCE_BENCH_OUT:-/results/bench.jsonl}
 SETS=("${@:-quick}")
 KINDS=${XROCE_BENCH_KINDS:-xroce rxe rxe-loop tcp}
+[ "${SETS[*]}" != full ] || TCP_SECONDS=3
 ICOUNT=${XROCE_BENCH_ICOUNT:-1}
 failed=()
 
@@ -167,7 +168,7 @@ symbols() {
 # bench KIND NS1 DEVICE1 NS2 DEVICE2 SPEC... - between two devices. A failed one
 # ends the client; the next goes on behind it
 bench() {
-	local kind=$1 nsc=$2 dev1=$3 nss=$4 dev2=$5 spec line done
+	local kind=$1 nsc=$2 dev1=$3 nss=$4 dev2=$5 spec line ended
 	local flags=(-t "$trace") specs=()
 	shift 5
 	[ "$ICOUNT" = 0 ] || flags+=(-i)
@@ -178,15 +179,15 @@ bench() {
 	done
 	serve "$nss" "$dev2"
 	while [ ${#specs[@]} -gt 0 ]; do
-		done=0
+		ended=0
 		while IFS= read -r line; do
 			[[ $line == '{'* ]] || continue
 			echo "{\"kind\":\"$kind\",${line#\{}" >>"$TOPO_TMP/out"
-			done=$((done + 1))
+			ended=$((ended + 1))
 		done < <(in_ns "$nsc" timeout 100000 setarch -R "${pin1[@]}" \
 			./xroce_bench -c "$TOPO_TMP/bench" -d "$dev1" "${flags[@]}" \
 			"${specs[@]}" 2> >(tee "$TOPO_TMP/client" | sed -u "s/^/$kind /" >&2))
-		specs=("${specs[@]:done}")
+		specs=("${specs[@]:ended}")
 		[ ${#specs[@]} -gt 0 ] || break
 		failed+=("$kind ${specs[0]}: $(tail -n 1 "$TOPO_TMP/client") $(cat "$TOPO_TMP/server")")
 		specs=("${specs[@]:1}")
@@ -200,9 +201,10 @@ bench() {
 
 # offloads FEATURE=on|off... - at both ends
 offloads() {
-	local args=("${@//=/ }")
-	# shellcheck disable=SC2086
-	n1 ethtool -K "$ETH1" ${args[*]} >/dev/null && n2 ethtool -K "$ETH2" ${args[*]} >/dev/null
+	local feature args=()
+	for feature; do args+=("${feature%=*}" "${feature#*=}"); done
+	n1 ethtool -K "$ETH1" "${args[@]}" >/dev/null &&
+		n2 ethtool -K "$ETH2" "${args[@]}" >/dev/null
 }
 
 # stream WHAT - bytes of TCP in 10^9 instructions (or a second)

@@ -86,10 +86,12 @@ void sim_bh(int d, const char *file, int line)
 void sim_core_enter(void)
 {
 	bh_off++;
+	sim_clock_go();
 }
 
 void sim_core_leave(void)
 {
+	sim_clock_stop();
 	bh_off--;
 	sim_env_check_idle();
 }
@@ -117,6 +119,7 @@ u64 xroce_env_now(void)
 
 void xroce_env_timer(struct xroce_qp *qp, u64 when)
 {
+	SIM_OUTSIDE();
 	struct sim_ep *ep = ep_of(qp);
 
 	sim_check(qp->lock.held, "timer set without the QP's lock");
@@ -133,6 +136,7 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when)
 
 void xroce_env_defer(struct xroce_qp *qp)
 {
+	SIM_OUTSIDE();
 	struct sim_ep *ep = ep_of(qp);
 
 	if (ep->defer_pending)
@@ -145,6 +149,7 @@ void xroce_env_defer(struct xroce_qp *qp)
 
 struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 {
+	SIM_OUTSIDE();
 	struct sim_frame *sf;
 	u32 n = len;
 
@@ -174,6 +179,7 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 
 void xroce_env_frame_free(struct xroce_frame *f)
 {
+	SIM_OUTSIDE();
 	struct sim_frame *sf = container_of(f, struct sim_frame, f);
 
 	free(sf->mem[0]);
@@ -198,6 +204,7 @@ static void give_away(struct sim_ep *ep, struct xroce_frame *f)
 
 u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 {
+	SIM_OUTSIDE();
 	struct sim_ep *ep = ep_of(qp);
 	u32 i, taken = n;
 	int bh = bh_off;
@@ -237,6 +244,7 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 
 void xroce_env_cq_event(struct xroce_cq *xcq)
 {
+	SIM_OUTSIDE();
 	struct sim_cq *cq = container_of(xcq, struct sim_cq, cq);
 
 	sim_check(!xcq->lock.held, "event raised under the CQ's lock");
@@ -403,6 +411,7 @@ static void crc_init(void)
 
 u32 xroce_env_crc(u32 crc, const void *p, u32 len)
 {
+	SIM_OUTSIDE();
 	const u8 *b = p;
 	u32 lo, hi;
 
@@ -438,6 +447,7 @@ static void rx_range(struct xroce_rx *rx, u32 off, u32 len)
 
 u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 {
+	SIM_OUTSIDE();
 	struct sim_rx *s = container_of(rx, struct sim_rx, rx);
 	u32 n;
 

@@ -532,9 +532,3 @@ const struct sim_scenario sim_other_scenarios[] = {
 	{ "overrun", "a CQ overflows, once", run_overrun, 0, 20 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };
-
-/* The time of the core alone: two nodes that hand each other packets. */
-
-void sim_bench(void)
-{
-}

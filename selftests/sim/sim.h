@@ -612,6 +612,32 @@ void sim_core_enter(void);
 void sim_core_leave(void);
 void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce);
 
+/* clock.c: how long the core runs, and what it calls does not count. */
+#ifdef SIM_CLOCK
+void sim_clock_go(void);
+bool sim_clock_stop(void);
+void sim_clock_back(const bool *was);
+#else
+static inline void sim_clock_go(void)
+{
+}
+
+static inline bool sim_clock_stop(void)
+{
+	return false;
+}
+
+static inline void sim_clock_back(const bool *was)
+{
+	(void)was;
+}
+#endif
+
+/* At the head of what the core calls: until its end, the clock stands. */
+#define SIM_OUTSIDE() \
+	bool sim_was __attribute__((cleanup(sim_clock_back), unused)) = \
+		sim_clock_stop()
+
 /* net.c */
 void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len, bool loop);
 void sim_net_corrupt(u8 *buf, u32 len);

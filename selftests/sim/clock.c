@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * How long the core alone runs: a clock that stands while the simulator models
+ * the wire, makes frames or the CRC. Owns the clock; single-threaded. Only
+ * `make bench` has it (SIM_CLOCK), without sanitizers.
+ */
+#include <time.h>
+#include <x86intrin.h>
+#include "sim.h"
+
+#ifdef SIM_CLOCK
+static u64 since, spent, laps;
+static bool runs;
+
+void sim_clock_go(void)
+{
+	runs = true;
+	since = __rdtsc();
+}
+
+bool sim_clock_stop(void)
+{
+	bool was = runs;
+
+	if (was) {
+		spent += __rdtsc() - since;
+		laps++;
+	}
+	runs = false;
+	return was;
+}
+
+void sim_clock_back(const bool *was)
+{
+	if (*was)
+		sim_clock_go();
+}
+
+/* What the clock shows of a lap in which nothing happens. */
+static double lap_ticks(void)
+{
+	u64 i;
+
+	spent = 0;
+	laps = 0;
+	for (i = 0; i < 1000000; i++) {
+		sim_clock_go();
+		sim_clock_stop();
+	}
+	return 1.0 * spent / laps;
+}
+
+static double ns_per_tick(void)
+{
+	struct timespec a, b;
+	u64 t = __rdtsc();
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &b);
+	} while (b.tv_sec - a.tv_sec + (b.tv_nsec - a.tv_nsec) / 1e9 < 0.1);
+	return ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) /
+	       (__rdtsc() - t);
+}
+
+#define BATCH 16
+
+/* A list of operations, completed before the next; ticks of each. */
+static double one(u8 wr, u32 len, u32 rounds, double lap)
+{
+	struct sim_cfg cfg = {
+		.nodes = 2, .delay = 10 * SIM_US, .max_len = 1 << 16,
+		.cwnd_init = 256, .cwnd_max = 256, .timeout = 14,
+		.plain = true, .fixed = true, .retry_cnt = 7, .rnr_retry = 7,
+		.min_rnr = 8, .mtu_shift = 12, .max_rd = 16, .unmarked = true,
+	};
+	struct sim_opt opt = { .wr = wr, .len = len, .nsge = 1 };
+	struct sim_conn *c = sim_pair(&cfg);
+	u32 i, j;
+
+	for (i = 0; i <= rounds; i++) {
+		sim_post_recvs(&c->ep[1]);
+		if (i == rounds / 4) {
+			spent = 0;
+			laps = 0;
+		}
+		for (j = 0; j < BATCH; j++) {
+			opt.more = j + 1 < BATCH;
+			opt.signaled = !opt.more;
+			sim_check(sim_post(&c->ep[0], &opt), "no room");
+		}
+		sim_settle_all(100 * SIM_MS);
+	}
+	sim_world_free();
+	return (spent - laps * lap) / (rounds - rounds / 4 + 1) / BATCH;
+}
+
+void sim_bench(void)
+{
+	static const struct {
+		const char *name;
+		u8 wr;
+		u32 len;
+	} what[] = {
+		{ "64 B WRITE", XROCE_WR_RDMA_WRITE, 64 },
+		{ "64 B SEND", XROCE_WR_SEND, 64 },
+		{ "64 B READ", XROCE_WR_RDMA_READ, 64 },
+		{ "ATOMIC", XROCE_WR_ATOMIC_FETCH_AND_ADD, 8 },
+		{ "4 KiB WRITE", XROCE_WR_RDMA_WRITE, 4096 },
+	};
+	double ns = ns_per_tick(), lap = lap_ticks(), best, t;
+	u32 i, j;
+
+	for (i = 0; i < ARRAY_SIZE(what); i++) {
+		for (best = 1e9, j = 0; j < 8; j++) {
+			t = one(what[i].wr, what[i].len, 500, lap);
+			best = min(best, t);
+		}
+		printf("core: %s, lists of %u: %.0f ns, both ends (no CRC, frames, wire)\n",
+		       what[i].name, BATCH, best * ns);
+	}
+}
+#else
+void sim_bench(void)
+{
+	fprintf(stderr, "built without its clock: make bench\n");
+	exit(1);
+}
+#endif
