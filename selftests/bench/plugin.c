@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * A QEMU plugin that counts the instructions of each translated block between
- * two marks that xroce_bench makes. Owns the counters; runs in QEMU's one vCPU
- * thread (icount), so nothing locks. scripts/profile builds and loads it:
+ * two marks that xroce_bench makes, and the bytes that they store. Owns the
+ * counters; runs in QEMU's one vCPU thread (icount), so nothing locks.
+ * scripts/profile builds and loads it:
  *
  *   -plugin plugin.so,out=PREFIX	writes PREFIX.0, PREFIX.1, ... as lines of
- *					ADDRESS INSTRUCTIONS
+ *					ADDRESS INSTRUCTIONS BYTES
  *
  * No distribution ships qemu-plugin.h: what is used of it is declared here,
  * version 1 of that interface.
@@ -30,6 +31,13 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, exec_cb cb,
 					  int flags, void *data);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 					    exec_cb cb, int flags, void *data);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
+				      void (*cb)(unsigned int cpu,
+						 uint32_t info, uint64_t addr,
+						 void *data),
+				      int flags, int rw, void *data);
+unsigned int qemu_plugin_mem_size_shift(uint32_t info);
+bool qemu_plugin_mem_is_store(uint32_t info);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *
@@ -44,9 +52,11 @@ struct block {
 	uint64_t addr;
 	uint64_t size;
 	uint64_t runs;
+	uint64_t stored;
 };
 
 #define BUCKETS (1 << 18)
+#define WRITES	2
 
 static struct block *buckets[BUCKETS];
 static const char *prefix = "profile";
@@ -76,13 +86,25 @@ static void count(unsigned int cpu, void *data)
 	b->runs += on;
 }
 
+static void stored(unsigned int cpu, uint32_t info, uint64_t addr, void *data)
+{
+	struct block *b = data;
+
+	(void)cpu;
+	(void)addr;
+	if (on && qemu_plugin_mem_is_store(info))
+		b->stored += 1u << qemu_plugin_mem_size_shift(info);
+}
+
 static void begin(unsigned int cpu, void *data)
 {
 	(void)cpu;
 	(void)data;
 	for (int i = 0; i < BUCKETS; i++)
-		for (struct block *b = buckets[i]; b; b = b->next)
+		for (struct block *b = buckets[i]; b; b = b->next) {
 			b->runs = 0;
+			b->stored = 0;
+		}
 	on = true;
 }
 
@@ -105,8 +127,8 @@ static void end(unsigned int cpu, void *data)
 	for (int i = 0; i < BUCKETS; i++)
 		for (struct block *b = buckets[i]; b; b = b->next)
 			if (b->runs)
-				fprintf(f, "%lx %lu\n", b->addr,
-					b->runs * b->size);
+				fprintf(f, "%lx %lu %lu\n", b->addr,
+					b->runs * b->size, b->stored);
 	if (fclose(f)) {
 		perror(name);
 		exit(1);
@@ -117,20 +139,21 @@ static void translated(plugin_id id, struct qemu_plugin_tb *tb)
 {
 	static const uint8_t mark[] = { MARK_BYTES };
 	size_t n = qemu_plugin_tb_n_insns(tb);
+	struct block *b = block(qemu_plugin_tb_vaddr(tb), n);
 
 	(void)id;
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		const uint8_t *p = qemu_plugin_insn_data(insn);
 
+		qemu_plugin_register_vcpu_mem_cb(insn, stored, 0, WRITES, b);
 		if (qemu_plugin_insn_size(insn) == sizeof(mark) + 1 &&
 		    !memcmp(p, mark, sizeof(mark)))
 			qemu_plugin_register_vcpu_insn_exec_cb
 				(insn, p[sizeof(mark)] == MARK_BEGIN ? begin :
 				 end, 0, NULL);
 	}
-	qemu_plugin_register_vcpu_tb_exec_cb(tb, count, 0,
-					     block(qemu_plugin_tb_vaddr(tb), n));
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, count, 0, b);
 }
 
 __attribute__((visibility("default")))
