@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+# What the kernel's own users of RDMA need here: a device in the first network
+# namespace, where they look for one, that they reach by its own address. Sourced
+# after tap.sh and topo.sh.
+#
+#   +------------------+		198.18.1.1
+#   | xr-eth0 -- xr-b  |		the far end of the veth keeps it up
+#   +------------------+
+#
+# DEVTYPE=xroce|rxe  XROCE_XDP=off|generic|native
+
+here_begin() {
+	topo_need rdma ip "$@"
+	rdma system set netns shared 2>/dev/null || :
+	trap here_end EXIT
+	trap 'exit 130' INT TERM
+	echo "xroce-consumer begins" >/dev/kmsg
+}
+
+here_up() {
+	ip link add xr-eth0 mtu 4500 type veth peer name xr-b mtu 4500 &&
+		ip link set xr-b up && addresses '' xr-eth0 1 &&
+		rdma_add '' "$DEVTYPE" xr1 xr-eth0 "$XROCE_XDP" &&
+		wait_for 20 rdma_ready '' xr1 1
+}
+
+here_end() {
+	local status=$?
+	set +e
+	trap '' INT TERM
+	# the test's own
+	consumer_end
+	rdma link del xr1
+	ip link del xr-eth0
+	rm -rf "$TOPO_TMP"
+	trap - EXIT
+	exit "$status"
+}
+
+# No warning of the kernel's while this ran
+no_splat() {
+	! dmesg | sed -n '/xroce-consumer begins/,$p' |
+		grep -E 'WARNING:|BUG:|Oops|general protection'
+}
