@@ -97,6 +97,9 @@ test:
 test-all:
 	scripts/test --all
 
+peers:
+	scripts/test peers
+
 bench:
 	@scripts/bench
 
@@ -106,4 +109,4 @@ profile:
 export CMD KERNEL HOSTS SMP MEM ICOUNT TIMEOUT NOBUILD ALLOW_SPLAT CMDLINE RESULTS QUICK BASIC KINDS
 
 .PHONY: all kmod userlib bpf rdmatool install uninstall clean distclean
-.PHONY: guest shell demo debug-kernel check test test-all bench profile
+.PHONY: guest shell demo debug-kernel check test test-all peers bench profile

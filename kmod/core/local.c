@@ -123,7 +123,8 @@ static bool xroce_local_bind(struct xroce_qp *qp,
 
 	if (!mw || mw->kind < XROCE_MW_1 || mw->pd != qp->pd ||
 	    (wqe->bind.new_rkey ^ wqe->bind.rkey) >> 8 ||
-	    wqe->bind.access & ~(XROCE_REMOTE | XROCE_ZERO_BASED))
+	    wqe->bind.access & ~(XROCE_LOCAL_WRITE | XROCE_REMOTE |
+				 XROCE_ZERO_BASED))
 		return false;
 	/* Without a length it is only let go of. */
 	if (wqe->bind.length)
@@ -148,7 +149,8 @@ static bool xroce_local_bind(struct xroce_qp *qp,
 		xroce_mr_release(mw, XROCE_KEY_INVALID);
 		return true;
 	}
-	mw->access = wqe->bind.access;
+	/* A local right is taken, as from other devices' users, and is none. */
+	mw->access = wqe->bind.access & XROCE_REMOTE;
 	mw->iova = wqe->bind.access & XROCE_ZERO_BASED ? 0 : wqe->bind.addr;
 	mw->length = wqe->bind.length;
 	mw->offset = mr->offset + (wqe->bind.addr - mr->iova);

@@ -14,14 +14,14 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
-. ./consumers.sh
+. ../lib/here.sh
 
 CFG=/sys/kernel/config/nvmet
 NQN=nqn.2014-08.org.nvmexpress:xroce
 SIZE=$((64 * 1024))	# KiB
 label="$DEVTYPE $XROCE_XDP"
 
-consumer_end() {
+here_more_end() {
 	umount "$TOPO_TMP/mnt" 2>/dev/null
 	nvme disconnect -n "$NQN" >/dev/null 2>&1
 	rm -f "$CFG/ports/1/subsystems/$NQN"

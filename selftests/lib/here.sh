@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # shellcheck shell=bash
-# What the kernel's own users of RDMA need here: a device in the first network
-# namespace, where they look for one, that they reach by its own address. Sourced
-# after tap.sh and topo.sh.
+# One device in the first network namespace, where the kernel's own users of RDMA
+# look for one, that is reached by its own address. Sourced after tap.sh and
+# topo.sh.
 #
-#   +------------------+		198.18.1.1
+#   +------------------+		198.18.1.1, fdc8::1
 #   | xr-eth0 -- xr-b  |		the far end of the veth keeps it up
 #   +------------------+
 #
@@ -15,7 +15,7 @@ here_begin() {
 	rdma system set netns shared 2>/dev/null || :
 	trap here_end EXIT
 	trap 'exit 130' INT TERM
-	echo "xroce-consumer begins" >/dev/kmsg
+	echo "xroce-here begins" >/dev/kmsg
 }
 
 here_up() {
@@ -30,7 +30,7 @@ here_end() {
 	set +e
 	trap '' INT TERM
 	# the test's own
-	consumer_end
+	here_more_end
 	rdma link del xr1
 	ip link del xr-eth0
 	rm -rf "$TOPO_TMP"
@@ -40,6 +40,6 @@ here_end() {
 
 # No warning of the kernel's while this ran
 no_splat() {
-	! dmesg | sed -n '/xroce-consumer begins/,$p' |
+	! dmesg | sed -n '/xroce-here begins/,$p' |
 		grep -E 'WARNING:|BUG:|Oops|general protection'
 }
