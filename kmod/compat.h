@@ -55,6 +55,14 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 })
 #endif
 
+/* Only users resize a CQ in 7.x, and its operation says so. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define resize_user_cq	resize_cq
+typedef int xroce_cqe_count;
+#else
+typedef unsigned int xroce_cqe_count;
+#endif
+
 /* Since 6.14 ib_core reports a port's state as its netdev's changes. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 #define XROCE_CORE_PORT_EVENTS	0

@@ -54,6 +54,7 @@ static int xroce_ib_create_cq(struct ib_cq *ib,
 	refcount_set(&kcq->users, 1);
 	init_completion(&kcq->gone);
 	spin_lock_init(&kcq->poll_lock);
+	mutex_init(&kcq->resize);
 	xroce_cq_init(&kcq->cq, &link->dev, kcq->ring->ring, depth);
 	container_of(ib, struct xroce_ibcq, ib)->kcq = kcq;
 	ib->cqe = depth;
@@ -81,6 +82,43 @@ static int xroce_ib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	return 0;
 }
 
+/*
+ * Its user has the CQ's lock, so that nobody polls; who does all the same may
+ * lose what is his. In the old ring's mapping nothing changes any more.
+ */
+static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe,
+			      struct ib_udata *udata)
+{
+	struct xroce_kcq *kcq = to_kcq(ib);
+	struct xroce_create_cq_resp resp = {};
+	struct xroce_umem_ring *ring;
+	u32 depth;
+	int err;
+
+	if (!udata)
+		return -EOPNOTSUPP;
+	if (udata->outlen < sizeof(resp) || !cqe || cqe > XROCE_MAX_CQE)
+		return -EINVAL;
+	depth = roundup_pow_of_two(cqe);
+	ring = xroce_ring_alloc(xroce_udata_uctx(udata), depth,
+				sizeof(struct xroce_cqe), &resp.ring);
+	if (IS_ERR(ring))
+		return PTR_ERR(ring);
+	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (err)
+		goto out;
+	mutex_lock(&kcq->resize);
+	err = xroce_cq_resize(&kcq->cq, ring->ring, depth);
+	if (!err) {
+		swap(kcq->ring, ring);
+		ib->cqe = depth;
+	}
+	mutex_unlock(&kcq->resize);
+out:
+	xroce_ring_free(ring);
+	return err;
+}
+
 /* The user's way is to do the same in the ring. */
 static int xroce_ib_req_notify_cq(struct ib_cq *ib,
 				  enum ib_cq_notify_flags flags)
@@ -99,5 +137,6 @@ const struct ib_device_ops xroce_cq_ops = {
 	.create_cq = xroce_ib_create_cq,
 	.destroy_cq = xroce_ib_destroy_cq,
 	.req_notify_cq = xroce_ib_req_notify_cq,
+	.resize_user_cq = xroce_ib_resize_cq,
 	INIT_RDMA_OBJ_SIZE(ib_cq, xroce_ibcq, ib),
 };

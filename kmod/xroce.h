@@ -144,6 +144,7 @@ struct xroce_umem_ring {
  * @users: 1 for the owner and 1 while queued for its handler
  * @cpu: where its handler is called, -1 for where the completion arises
  * @poll_lock: kernel consumers: one poll at a time
+ * @resize: one change of @ring at a time, which ib_core does not see to
  * @events: handler calls owed: whoever raises it from 0 queues the CQ, and one
  *	handler is called at a time until it is 0 again
  * @error: the CQ is in error: one of the calls owed is to the event handler
@@ -154,6 +155,7 @@ struct xroce_kcq {
 	struct xroce_umem_ring *ring;
 	int cpu;
 	spinlock_t poll_lock;		/* kernel consumers: one poll */
+	struct mutex resize;		/* ring */
 	refcount_t users;
 	atomic_t events;
 	bool error;

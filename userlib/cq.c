@@ -69,9 +69,12 @@ int xroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
  */
 int xroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
-	struct xroce_ring *ring = to_xcq(ibcq)->map.ring;
+	struct xroce_cq *cq = to_xcq(ibcq);
 	uint32_t none = XROCE_ARM_NONE;
+	struct xroce_ring *ring;
 
+	xroce_lock(&cq->lock);		/* or it may be another ring soon */
+	ring = cq->map.ring;
 	if (solicited_only)
 		__atomic_compare_exchange_n(&ring->arm, &none,
 					    XROCE_ARM_SOLICITED, false,
@@ -79,6 +82,7 @@ int xroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	else
 		__atomic_store_n(&ring->arm, XROCE_ARM_NEXT, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	xroce_unlock(&cq->lock);
 	return 0;
 }
 
@@ -314,6 +318,40 @@ struct ibv_cq_ex *xroce_create_cq_ex(struct ibv_context *ctx,
 		return NULL;
 	xroce_cq_set_ops(cq, attr->wc_flags);
 	return &cq->vcq.cq_ex;
+}
+
+/**
+ * xroce_resize_cq() - go on in another ring
+ *
+ * The kernel takes along what has not been polled, and the request for an event.
+ * Should there be no room to map it, the CQ is of no use any more.
+ */
+int xroce_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct {
+		struct ib_uverbs_resize_cq_resp ibv;
+		struct xroce_create_cq_resp drv;
+	} resp = {};
+	struct xroce_cq *cq = to_xcq(ibcq);
+	struct xroce_map map = {};
+	struct ibv_resize_cq cmd;
+	int ret;
+
+	if (cqe <= 0)
+		return EINVAL;
+	xroce_lock(&cq->lock);
+	/* Inside an extended poll the ring's index lags behind. */
+	cq_set_cons(cq, cq->cons);
+	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp.ibv,
+				sizeof(resp));
+	if (!ret)
+		ret = xroce_map(ibcq->context, &map, &resp.drv.ring);
+	if (!ret) {
+		xroce_unmap(&cq->map);
+		cq->map = map;
+	}
+	xroce_unlock(&cq->lock);
+	return ret;
 }
 
 int xroce_destroy_cq(struct ibv_cq *ibcq)

@@ -266,6 +266,7 @@ static const struct verbs_context_ops xroce_context_ops = {
 	.reg_mr = xroce_reg_mr,
 	.req_notify_cq = xroce_req_notify_cq,
 	.rereg_mr = xroce_rereg_mr,
+	.resize_cq = xroce_resize_cq,
 };
 
 static struct verbs_context *xroce_alloc_context(struct ibv_device *dev, int fd,

@@ -223,6 +223,7 @@ struct ibv_cq *xroce_create_cq(struct ibv_context *ctx, int cqe,
 			       struct ibv_comp_channel *channel, int vector);
 struct ibv_cq_ex *xroce_create_cq_ex(struct ibv_context *ctx,
 				     struct ibv_cq_init_attr_ex *attr);
+int xroce_resize_cq(struct ibv_cq *cq, int cqe);
 int xroce_destroy_cq(struct ibv_cq *cq);
 int xroce_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int xroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);

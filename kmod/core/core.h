@@ -571,6 +571,7 @@ bool xroce_rx_icrc_ok(struct xroce_rx *rx);
 /* cq.c */
 void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev,
 		   struct xroce_ring *ring, u32 depth);
+int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth);
 void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited);
 
 /* rq.c */

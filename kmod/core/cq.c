@@ -23,6 +23,52 @@ void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev,
 	cq->dev = dev;
 }
 
+/* The elements from @from to @to, whatever either ring's user does meanwhile. */
+static void xroce_cq_copy(const struct xroce_cq *cq, struct xroce_ring *to,
+			  u32 mask, u32 from, u32 end)
+{
+	const u32 size = sizeof(struct xroce_cqe);
+
+	for (; from != end; from++)
+		memcpy(to->slot + (from & mask) * size,
+		       cq->ring->slot + (from & cq->mask) * size, size);
+}
+
+/**
+ * xroce_cq_resize() - go on in another ring, with all that has not been polled
+ * @cq: the completion queue
+ * @ring: the new ring, all zero
+ * @depth: its slots, a power of two
+ *
+ * Process context, one caller at a time, who frees the old ring. Elements keep
+ * their numbers. Return: 0, or -EINVAL: there are more of them than slots, or
+ * the user's index is none, or there was an overrun.
+ */
+int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth)
+{
+	u32 cons = READ_ONCE(cq->ring->cons);
+	u32 prod = READ_ONCE(cq->prod);
+	unsigned long flags;
+	int err = -EINVAL;
+
+	if (prod - cons > cq->mask + 1 || prod - cons > depth)
+		return err;
+	/* Most of it outside the lock: who may post does not wait for it. */
+	xroce_cq_copy(cq, ring, depth - 1, cons, prod);
+	spin_lock_irqsave(&cq->lock, flags);
+	if (!cq->overrun && cq->prod - cons <= depth) {
+		xroce_cq_copy(cq, ring, depth - 1, prod, cq->prod);
+		ring->prod = cq->prod;
+		ring->cons = cons;
+		ring->arm = READ_ONCE(cq->ring->arm);
+		cq->ring = ring;
+		cq->mask = depth - 1;
+		err = 0;
+	}
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return err;
+}
+
 static bool xroce_cq_armed(struct xroce_ring *ring, bool solicited)
 {
 	u32 arm = READ_ONCE(ring->arm);
@@ -44,13 +90,14 @@ static bool xroce_cq_armed(struct xroce_ring *ring, bool solicited)
  */
 void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 {
-	struct xroce_ring *ring = cq->ring;
 	bool event = false, overrun = false;
+	struct xroce_ring *ring;
 	unsigned long flags;
 
 	cqe->timestamp = xroce_env_now();
 	trace_xroce_completion(cq, cqe);
 	spin_lock_irqsave(&cq->lock, flags);
+	ring = cq->ring;
 	/* Pairs with the consumer's release: the slot has been read. */
 	if (cq->overrun || cq->prod - smp_load_acquire(&ring->cons) > cq->mask) {
 		overrun = !cq->overrun;

@@ -55,6 +55,98 @@ bool test_full(void)
 	return ok;
 }
 
+/* WRITEs numbered from @id, one completion each */
+static bool write_some(struct pair *p, int id, int n)
+{
+	for (; n--; id++)
+		NEED(!post_simple(p, 0, IBV_WR_RDMA_WRITE, id, 0, 8,
+				  IBV_SEND_SIGNALED), "WRITE %d", id);
+	return true;
+}
+
+static bool in_order(struct pair *p, int id, int n)
+{
+	struct ibv_wc wc;
+
+	for (; n--; id++) {
+		TRY(reap(p->cq[0], &wc, 1, IBV_WC_SUCCESS));
+		NEED(wc.wr_id == (uint64_t)id, "%llu instead of %d",
+		     (unsigned long long)wc.wr_id, id);
+	}
+	return true;
+}
+
+/* All are there, unpolled, once the last WRITE has changed its place */
+static bool arrived(uint32_t at, unsigned int seed)
+{
+	volatile char *p = buf + BUF_SIZE + at;
+	int tries;
+
+	for (tries = 0; tries < WAIT_S * 1000; tries++) {
+		if (*p == (char)seed)
+			break;
+		usleep(1000);
+	}
+	NEED(tries < WAIT_S * 1000, "a WRITE does not arrive");
+	usleep(500000);		/* its ACK has a way to go */
+	return true;
+}
+
+static bool resize(struct pair *p)
+{
+	struct ibv_cq *cq = p->cq[0], *got;
+	int id, size, err;
+	void *context;
+
+	NEED(cq->cqe == 8, "a CQ of %d", cq->cqe);
+	/* Nearly full, wherever its indices are */
+	for (id = 0; id < 40; id += 5) {
+		TRY(write_some(p, id, 5));
+		TRY(in_order(p, id, 5));
+	}
+	buf[0] = 1;
+	TRY(write_some(p, id, 7));
+	TRY(arrived(0, 1));
+	err = ibv_resize_cq(cq, 64);
+	NEED(!err && cq->cqe == 64, "to 64: %d, %d", err, cq->cqe);
+	buf[0] = 2;
+	TRY(write_some(p, id + 7, 6));
+	TRY(arrived(0, 2));
+	err = ibv_resize_cq(cq, 8);
+	NEED(err == EINVAL && cq->cqe == 64, "13 in 8 slots: %d", err);
+	TRY(in_order(p, id, 13));
+	err = ibv_resize_cq(cq, 0);
+	NEED(err == EINVAL, "to none: %d", err);
+	err = ibv_resize_cq(cq, 4 * 1024 * 1024 + 1);
+	NEED(err == EINVAL, "to more than there may be: %d", err);
+	/* What asked for an event still does */
+	NEED(!ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
+	err = ibv_resize_cq(cq, 16);
+	NEED(!err && cq->cqe == 16, "to 16: %d", err);
+	TRY(write_some(p, 100, 1));
+	NEED(!ibv_get_cq_event(p->channel, &got, &context) && got == cq,
+	     "ibv_get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+	TRY(in_order(p, 100, 1));
+	/* And in the middle of traffic */
+	for (id = 0, size = 16; id < 400; id += 4) {
+		TRY(write_some(p, id, 4));
+		size = size == 16 ? 128 : 16;
+		NEED(!ibv_resize_cq(cq, size), "to %d, WRITE %d", size, id);
+		TRY(in_order(p, id, 4));
+	}
+	return true;
+}
+
+bool test_resize(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 8) && resize(&p);
+
+	pair_free(&p);
+	return ok;
+}
+
 static bool reset(struct pair *p, int round)
 {
 	struct ibv_wc wc[DEPTH];

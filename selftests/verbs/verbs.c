@@ -338,6 +338,7 @@ int main(int argc, char **argv)
 	run("a full queue", test_full);
 	run("RESET", test_reset);
 	run("destroy with completions left", test_destroy);
+	run("a CQ of another size", test_resize);
 	run("flush in ERR", test_flush);
 	run("fork", test_fork);
 	run("threads", test_threads);

@@ -90,6 +90,7 @@ bool test_extended_cq(void);
 bool test_full(void);
 bool test_reset(void);
 bool test_destroy(void);
+bool test_resize(void);
 bool test_flush(void);
 bool test_fork(void);
 bool test_threads(void);
