@@ -5,7 +5,7 @@
 # $XROCE_BENCH_OUT; scripts/bench-report makes tables of them. Ends with status 1
 # when a measurement failed, and names it.
 #
-#   bench.sh SET|SPEC...	basic, quick or full; a SPEC is xroce_bench's
+#   bench.sh SET|SPEC...	basic, quick, full or polling; a SPEC is xroce_bench's
 #
 # XROCE_BENCH_KINDS: of what (xroce rxe rxe-loop tcp). XROCE_BENCH_SYMBOLS: a directory
 # that gets addresses and names of the kernel and of the programs of each kind.
@@ -63,8 +63,8 @@ specs() {
 	local op set
 	for set; do
 		case $set in
-		*,*)	echo "$set" ;;
-		*)	spec_set "$set" ;;
+		basic | quick | full | polling) spec_set "$set" ;;
+		*)	echo "$set" ;;
 		esac
 	done
 }
@@ -107,7 +107,6 @@ spec_set() {
 		echo "send,lat,size=8,inline,n=512,r=8"
 		echo "send,lat,size=8,inline,n=512,r=8,wait=poll"
 		return ;;
-	*)	die "no such set: $1" ;;
 	esac
 	# what depends on the MTU
 	for op in write send read; do
