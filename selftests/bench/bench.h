@@ -12,7 +12,12 @@
 
 #define MAX_QP	256
 
-enum op { OP_WRITE, OP_READ, OP_ATOMIC, OP_SEND, OP_NONE, OP_MAX };
+enum op {
+	OP_WRITE, OP_READ, OP_ATOMIC, OP_SEND, OP_NONE,
+	OP_BIND,	/* a window of memory, bound again and again */
+	OP_REG,		/* the same by ibv_dereg_mr() and ibv_reg_mr() */
+	OP_MAX
+};
 enum wait { WAIT_EVENTS, WAIT_POLL, WAIT_YIELD, WAIT_MAX };
 
 /**
@@ -78,6 +83,7 @@ struct end {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
+	struct ibv_mw *mw;
 	struct ibv_comp_channel *chan[2];
 	struct ibv_cq *cq[2];
 	bool armed[2];
@@ -98,10 +104,17 @@ enum { SENDS, RECVS };
 void fail(const char *fmt, ...) __attribute__((noreturn,
 					       format(printf, 1, 2)));
 
+/* Whether what is checked is the client's memory: else it is the server's. */
+static inline bool op_fills_client(uint32_t op)
+{
+	return op == OP_READ || op == OP_BIND || op == OP_REG;
+}
+
 uint64_t end_slots(const struct spec *s);
 int end_open(struct end *e, const char *dev);
 void end_setup(struct end *e, const struct spec *s, struct msg *me);
 void end_connect(struct end *e, const struct msg *far);
+uint32_t end_key(const struct end *e);
 void end_clear(struct end *e, bool pattern);
 void end_check(struct end *e, uint64_t v);
 void end_send(struct end *e, uint64_t n);

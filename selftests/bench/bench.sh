@@ -7,7 +7,7 @@
 #
 #   bench.sh SET|SPEC...	basic, quick, full or polling; a SPEC is xroce_bench's
 #
-# XROCE_BENCH_KINDS: of what (xroce rxe rxe-loop tcp). XROCE_BENCH_SYMBOLS: a directory
+# XROCE_BENCH_KINDS: of what (xroce xroce-loop rxe rxe-loop tcp). XROCE_BENCH_SYMBOLS: a directory
 # that gets addresses and names of the kernel and of the programs of each kind.
 #
 # rdma_rxe of 6.12 serves the first namespace only. There it has both ends of a
@@ -25,7 +25,7 @@ DEVTYPE=xroce
 
 OUT=${XROCE_BENCH_OUT:-/results/bench.jsonl}
 SETS=("${@:-quick}")
-KINDS=${XROCE_BENCH_KINDS:-xroce rxe rxe-loop tcp}
+KINDS=${XROCE_BENCH_KINDS:-xroce xroce-loop rxe rxe-loop tcp}
 [ "${SETS[*]}" != full ] || TCP_SECONDS=3
 ICOUNT=${XROCE_BENCH_ICOUNT:-1}
 failed=()
@@ -99,6 +99,8 @@ spec_set() {
 		echo "send,inline,lat,size=8"
 		echo "send,inline,lat,size=8,wait=yield"
 		echo "read,lat,size=8"
+		echo "bind,size=65536"
+		echo "reg,size=65536"
 		echo "none,qps=256"
 		return ;;
 	full)	sizes=(2 8 64 256 1024 4096 16384 65536 262144 1048576)
@@ -137,6 +139,10 @@ spec_set() {
 		echo "read,lat,size=$size"
 	done
 	echo "send,inline,lat,size=8,wait=poll,n=128"
+	for size in 4096 65536 1048576; do
+		echo "bind,size=$size"
+		echo "reg,size=$size"
+	done
 	echo "none,qps=256"
 }
 
@@ -251,7 +257,8 @@ wanted() { [[ " $KINDS " == *" $1 "* ]]; }
 ours() {
 	rdma_up || die "xroce: no devices"
 	! wanted tcp || tcp attached
-	bench xroce "$RNS1" "$RDMA1" "$RNS2" "$RDMA2" "$@"
+	! wanted xroce || bench xroce "$RNS1" "$RDMA1" "$RNS2" "$RDMA2" "$@"
+	! wanted xroce-loop || bench xroce-loop "$RNS1" "$RDMA1" "$RNS1" "$RDMA1" "$@"
 	rdma_down
 }
 
@@ -320,8 +327,10 @@ round() {
 	mapfile -t specs < <(specs "${SETS[@]}")
 	topo_direct "$mtu"
 	! wanted tcp || tcp offloads
-	! wanted xroce || ours "${specs[@]}"
-	if ! [[ $KINDS == *rxe* ]]; then
+	if wanted xroce || wanted xroce-loop; then
+		ours "${specs[@]}"
+	fi
+	if ! wanted rxe && ! wanted rxe-loop; then
 		:
 	elif rxe_in_netns; then
 		rxe_netns "${specs[@]}"

@@ -23,6 +23,8 @@ static size_t slot_size(const struct spec *s)
 /* Messages have a place of their own in memory until they have all been used. */
 uint64_t end_slots(const struct spec *s)
 {
+	if (s->op == OP_BIND || s->op == OP_REG)
+		return 1;
 	return s->size > 65536 ? 8 : 64;
 }
 
@@ -92,6 +94,22 @@ static void to_init(struct ibv_qp *qp)
 		fail("QP to INIT: %m");
 }
 
+static void reg(struct end *e)
+{
+	e->mr = ibv_reg_mr(e->pd, e->mem, mem_size(&e->s),
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+			   IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |
+			   (e->s.op == OP_BIND ? IBV_ACCESS_MW_BIND : 0));
+	if (!e->mr)
+		fail("ibv_reg_mr: %m");
+}
+
+/* What the other end may use the memory by. */
+uint32_t end_key(const struct end *e)
+{
+	return e->mw ? e->mw->rkey : e->mr->rkey;
+}
+
 /* Objects, as @s wants them; what the other must know into @me. */
 void end_setup(struct end *e, const struct spec *s, struct msg *me)
 {
@@ -110,11 +128,10 @@ void end_setup(struct end *e, const struct spec *s, struct msg *me)
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (!e->pd || e->mem == MAP_FAILED)
 		fail("PD or memory: %m");
-	e->mr = ibv_reg_mr(e->pd, e->mem, mem_size(s), IBV_ACCESS_LOCAL_WRITE |
-			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
-			   IBV_ACCESS_REMOTE_ATOMIC);
-	if (!e->mr)
-		fail("ibv_reg_mr: %m");
+	reg(e);
+	e->mw = s->op == OP_BIND ? ibv_alloc_mw(e->pd, IBV_MW_TYPE_1) : NULL;
+	if (s->op == OP_BIND && !e->mw)
+		fail("ibv_alloc_mw: %m");
 	for (int i = SENDS; i <= RECVS; i++) {
 		e->chan[i] = ibv_create_comp_channel(e->ctx);
 		e->cq[i] = e->chan[i] ? ibv_create_cq(e->ctx, depth[i], NULL,
@@ -285,7 +302,8 @@ static void post(struct end *e, uint32_t q, uint32_t count)
 	static const enum ibv_wr_opcode opcodes[] = {
 		[OP_WRITE] = IBV_WR_RDMA_WRITE, [OP_READ] = IBV_WR_RDMA_READ,
 		[OP_ATOMIC] = IBV_WR_ATOMIC_FETCH_AND_ADD,
-		[OP_SEND] = IBV_WR_SEND,
+		[OP_SEND] = IBV_WR_SEND, [OP_BIND] = IBV_WR_RDMA_WRITE,
+		[OP_REG] = IBV_WR_RDMA_WRITE,
 	};
 	struct ibv_send_wr wr[MAX_LIST], *bad;
 	struct ibv_sge sge[MAX_LIST];
@@ -400,13 +418,36 @@ static void give(struct end *e)
 	post(e, 0, 1);
 }
 
-/* @n round trips. */
+static void bind_window(struct end *e)
+{
+	struct ibv_mw_bind b = {
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = {
+			.mr = e->mr, .addr = (uintptr_t)e->mem,
+			.length = e->s.size,
+			.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		},
+	};
+
+	e->sent[0]++;
+	if (ibv_bind_mw(e->qp[0], e->mw, &b))
+		fail("ibv_bind_mw: %m");
+	sends_done(e, true);
+}
+
+/* @n round trips, or what the client does alone. */
 void end_ping(struct end *e, uint64_t n)
 {
 	while (n--) {
 		if (e->s.op == OP_SEND) {
 			give(e);
 			take(e);
+		} else if (e->s.op == OP_BIND) {
+			bind_window(e);
+		} else if (e->s.op == OP_REG) {
+			if (ibv_dereg_mr(e->mr))
+				fail("ibv_dereg_mr: %m");
+			reg(e);
 		} else {
 			post(e, 0, 1);
 			sends_done(e, true);
@@ -431,7 +472,8 @@ void end_free(struct end *e)
 		if (ibv_destroy_cq(e->cq[i]) ||
 		    ibv_destroy_comp_channel(e->chan[i]))
 			fail("ibv_destroy_cq: %m");
-	if (ibv_dereg_mr(e->mr) || ibv_dealloc_pd(e->pd))
+	if ((e->mw && ibv_dealloc_mw(e->mw)) || ibv_dereg_mr(e->mr) ||
+	    ibv_dealloc_pd(e->pd))
 		fail("ibv_dereg_mr: %m");
 	munmap(e->mem, mem_size(&e->s));
 }

@@ -7,8 +7,9 @@
  *   xroce_bench -s PATH -d DEV -t ID		serves clients, one at a time
  *   xroce_bench -c PATH -d DEV -t ID [-ip] SPEC...	measures, each a line of JSON
  *
- * SPEC is OP[,KEY=VALUE]...: OP is write, read, atomic, send or none (what the
- * memory of idle QPs is, and what an idle second costs); keys are size,
+ * SPEC is OP[,KEY=VALUE]...: OP is write, read, atomic, send, bind (a window),
+ * reg (dereg and reg of memory) or none (what the memory of idle QPs is, and
+ * what an idle second costs); keys are size,
  * list, qps, mtu, depth, sig, n, r (runs), wait (events, poll, yield), inline,
  * v (4, 6) and, for one message at a time, lat. PATH is that of a socket, which
  * crosses network namespaces; ID that of the tracepoint raw_syscalls:sys_enter.
@@ -42,7 +43,8 @@ static int sock, perf, trace;
 
 static const char * const op_name[] = {
 	[OP_WRITE] = "write", [OP_READ] = "read", [OP_ATOMIC] = "atomic",
-	[OP_SEND] = "send", [OP_NONE] = "none",
+	[OP_SEND] = "send", [OP_NONE] = "none", [OP_BIND] = "bind",
+	[OP_REG] = "reg",
 };
 
 static const char * const wait_name[] = {
@@ -202,7 +204,7 @@ static void serve(void)
 			end_connect(&end, &far);
 			break;
 		case SAY_CLEAR:
-			end_clear(&end, end.s.op == OP_READ);
+			end_clear(&end, op_fills_client(end.s.op));
 			break;
 		case SAY_RUN:
 			calls = serve_run(&m);
@@ -211,8 +213,12 @@ static void serve(void)
 			m.v = calls;
 			break;
 		case SAY_CHECK:
-			if (end.s.op != OP_READ)
+			if (!op_fills_client(end.s.op)) {
 				end_check(&end, m.v);
+			} else if (end.s.op != OP_READ) {
+				end.far.rkey = m.v;
+				end_send(&end, 1);
+			}
 			break;
 		case SAY_END:
 			end_free(&end);
@@ -287,7 +293,7 @@ static void measure(struct spec *s, const char *text, int runs)
 	end_setup(&end, s, &m);
 	ask(&m, SAY_SETUP);
 	end_connect(&end, &m);
-	end_clear(&end, s->op != OP_READ);
+	end_clear(&end, !op_fills_client(s->op));
 	ask(&m, SAY_CLEAR);
 	bad = trouble(device);
 	run(s, part(s, s->n / 4), PLAIN, &warm);
@@ -306,9 +312,11 @@ static void measure(struct spec *s, const char *text, int runs)
 	m.v = 0;
 	for (uint32_t q = 0; q < s->qps; q++)
 		m.v += end.sent[q];
-	if (s->op == OP_READ)
-		end_check(&end, 0);
+	if (s->op == OP_BIND || s->op == OP_REG)
+		m.v = end_key(&end);
 	ask(&m, SAY_CHECK);
+	if (op_fills_client(s->op))
+		end_check(&end, 0);
 	ask(&m, SAY_END);
 	end_free(&end);
 
@@ -438,6 +446,10 @@ static void defaults(struct spec *s)
 
 	if (s->op == OP_ATOMIC)
 		s->size = 8;
+	if (s->op == OP_BIND || s->op == OP_REG) {
+		s->lat = 1;
+		s->n = s->n ?: 1024;
+	}
 	s->sig = s->sig ?: s->lat && s->op != OP_SEND ? 1 :
 		(4 << 20) / bytes > 64 ? 64 : (4 << 20) / bytes ?: 1;
 	s->depth = s->depth ?: s->lat ? 2 * s->sig : 4 * s->sig;
