@@ -18,6 +18,7 @@ enum op {
 	OP_REG,		/* the same by ibv_dereg_mr() and ibv_reg_mr() */
 	OP_MAX
 };
+
 enum wait { WAIT_EVENTS, WAIT_POLL, WAIT_YIELD, WAIT_MAX };
 
 /**
