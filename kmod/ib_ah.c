@@ -111,7 +111,7 @@ static int xroce_ib_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 		err = xroce_table_add_ah(kah);
 		if (err)
 			goto err_free;
-		resp.ah = kah->number;
+		resp.ah = kah->entry.number;
 		err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 		if (err)
 			goto err_table;
@@ -130,7 +130,7 @@ static int xroce_ib_destroy_ah(struct ib_ah *ib, u32 flags)
 {
 	struct xroce_kah *kah = to_kah(ib);
 
-	if (kah->number)
+	if (kah->entry.number)
 		xroce_table_del_ah(kah);
 	kfree_rcu(kah, rcu);
 	return 0;

@@ -12,21 +12,25 @@
 #include "xroce.h"
 
 #define XROCE_QUARANTINE	1024
+/* Numbers are random: their lowest bits say where to look. */
+#define XROCE_BUCKETS		16384
 
 /**
  * struct xroce_table - objects by random number
- * @xa: the objects, by index
+ * @bucket: the objects, for whoever has a packet in hand
+ * @xa: the same and the numbers reserved, in order
  * @count: in use, at most @max
  * @max: how many there may be
- * @lock: guards @next_gone and @gone
+ * @lock: guards @next_gone, @gone and changes of @bucket
  * @next_gone: where in @gone the next one goes
  * @gone: ring of the last numbers given up, still reserved; 0 for none yet
  */
 struct xroce_table {
+	struct hlist_head *bucket;
 	struct xarray xa;
 	atomic_t count;
 	int max;
-	spinlock_t lock;	/* the two below */
+	spinlock_t lock;	/* the two below, writers of bucket */
 	u32 next_gone;
 	u32 gone[XROCE_QUARANTINE];
 };
@@ -54,10 +58,35 @@ static int table_reserve(struct xroce_table *t, u32 *number)
 	return err;
 }
 
-static void table_del(struct xroce_table *t, u32 number)
+static void table_publish(struct xroce_table *t, struct xroce_entry *e,
+			  u32 number, void *object)
 {
-	u32 old;
+	e->number = number;
+	/* The slot is there: this only overwrites it. */
+	xa_store(&t->xa, number, object, GFP_KERNEL);
+	spin_lock(&t->lock);
+	hlist_add_head_rcu(&e->node, &t->bucket[number % XROCE_BUCKETS]);
+	spin_unlock(&t->lock);
+}
 
+/* Under RCU, which BH off is. */
+static struct xroce_entry *table_find(const struct xroce_table *t, u32 number)
+{
+	struct xroce_entry *e;
+
+	hlist_for_each_entry_rcu(e, &t->bucket[number % XROCE_BUCKETS], node)
+		if (e->number == number)
+			return e;
+	return NULL;
+}
+
+static void table_del(struct xroce_table *t, struct xroce_entry *e)
+{
+	u32 number = e->number, old;
+
+	spin_lock(&t->lock);
+	hlist_del_rcu(&e->node);
+	spin_unlock(&t->lock);
 	/* The slot is there: this only overwrites it. */
 	xa_store(&t->xa, number, XA_ZERO_ENTRY, GFP_KERNEL);
 	spin_lock(&t->lock);
@@ -84,7 +113,7 @@ int xroce_table_add_qp(struct xroce_kqp *kqp)
 		return err;
 	kqp->qp.hot.qpn = qpn;
 	kqp->ib->qp_num = qpn;
-	xa_store(&xroce_qps.xa, qpn, kqp, GFP_KERNEL);
+	table_publish(&xroce_qps, &kqp->entry, qpn, kqp);
 	return 0;
 }
 
@@ -96,7 +125,7 @@ int xroce_table_add_qp(struct xroce_kqp *kqp)
  */
 void xroce_table_del_qp(struct xroce_kqp *kqp)
 {
-	table_del(&xroce_qps, kqp->ib->qp_num);
+	table_del(&xroce_qps, &kqp->entry);
 }
 
 /**
@@ -114,7 +143,7 @@ int xroce_table_add_mr(struct xroce_kmr *kmr)
 	if (err)
 		return err;
 	kmr->mr.key = index << 8 | get_random_u8();
-	xa_store(&xroce_mrs.xa, index, kmr, GFP_KERNEL);
+	table_publish(&xroce_mrs, &kmr->entry, index, kmr);
 	return 0;
 }
 
@@ -124,7 +153,7 @@ int xroce_table_add_mr(struct xroce_kmr *kmr)
  */
 void xroce_table_del_mr(struct xroce_kmr *kmr)
 {
-	table_del(&xroce_mrs, kmr->mr.key >> 8);
+	table_del(&xroce_mrs, &kmr->entry);
 }
 
 /**
@@ -133,12 +162,13 @@ void xroce_table_del_mr(struct xroce_kmr *kmr)
  */
 int xroce_table_add_ah(struct xroce_kah *kah)
 {
+	u32 number;
 	int err;
 
-	err = table_reserve(&xroce_ahs, &kah->number);
+	err = table_reserve(&xroce_ahs, &number);
 	if (err)
 		return err;
-	xa_store(&xroce_ahs.xa, kah->number, kah, GFP_KERNEL);
+	table_publish(&xroce_ahs, &kah->entry, number, kah);
 	return 0;
 }
 
@@ -148,7 +178,7 @@ int xroce_table_add_ah(struct xroce_kah *kah)
  */
 void xroce_table_del_ah(struct xroce_kah *kah)
 {
-	table_del(&xroce_ahs, kah->number);
+	table_del(&xroce_ahs, &kah->entry);
 }
 
 /**
@@ -157,9 +187,9 @@ void xroce_table_del_ah(struct xroce_kah *kah)
  */
 struct xroce_qp *xroce_table_qp(u32 qpn)
 {
-	struct xroce_kqp *kqp = xa_load(&xroce_qps.xa, qpn);
+	struct xroce_entry *e = table_find(&xroce_qps, qpn);
 
-	return kqp ? &kqp->qp : NULL;
+	return e ? &container_of(e, struct xroce_kqp, entry)->qp : NULL;
 }
 
 /**
@@ -184,9 +214,9 @@ struct xroce_kqp *xroce_table_next_qp(u32 *qpn)
  */
 struct xroce_mr *xroce_table_mr(u32 key)
 {
-	struct xroce_kmr *kmr = xa_load(&xroce_mrs.xa, key >> 8);
+	struct xroce_entry *e = table_find(&xroce_mrs, key >> 8);
 
-	return kmr ? &kmr->mr : NULL;
+	return e ? &container_of(e, struct xroce_kmr, entry)->mr : NULL;
 }
 
 /**
@@ -211,9 +241,9 @@ struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn)
  */
 const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 number)
 {
-	struct xroce_kah *kah = xa_load(&xroce_ahs.xa, number);
+	struct xroce_entry *e = table_find(&xroce_ahs, number);
 
-	return kah ? &kah->ah : NULL;
+	return e ? &container_of(e, struct xroce_kah, entry)->ah : NULL;
 }
 
 /**
@@ -227,10 +257,19 @@ struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key)
 	return xroce_table_mr(key);
 }
 
-static void table_init(struct xroce_table *t)
+static int table_init(struct xroce_table *t)
 {
 	xa_init(&t->xa);
 	spin_lock_init(&t->lock);
+	t->bucket = kvcalloc(XROCE_BUCKETS, sizeof(*t->bucket), GFP_KERNEL);
+	return t->bucket ? 0 : -ENOMEM;
+}
+
+static void table_exit(struct xroce_table *t)
+{
+	WARN_ON(atomic_read(&t->count));
+	xa_destroy(&t->xa);
+	kvfree(t->bucket);
 }
 
 /**
@@ -238,10 +277,13 @@ static void table_init(struct xroce_table *t)
  */
 int __init xroce_table_init(void)
 {
-	table_init(&xroce_qps);
-	table_init(&xroce_mrs);
-	table_init(&xroce_ahs);
-	return 0;
+	int err;
+
+	err = table_init(&xroce_qps) ?: table_init(&xroce_mrs) ?:
+	      table_init(&xroce_ahs);
+	if (err)
+		xroce_table_exit();
+	return err;
 }
 
 /**
@@ -249,10 +291,7 @@ int __init xroce_table_init(void)
  */
 void xroce_table_exit(void)
 {
-	WARN_ON(atomic_read(&xroce_qps.count) ||
-		atomic_read(&xroce_mrs.count) ||
-		atomic_read(&xroce_ahs.count));
-	xa_destroy(&xroce_qps.xa);
-	xa_destroy(&xroce_mrs.xa);
-	xa_destroy(&xroce_ahs.xa);
+	table_exit(&xroce_qps);
+	table_exit(&xroce_mrs);
+	table_exit(&xroce_ahs);
 }

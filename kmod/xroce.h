@@ -123,6 +123,12 @@ static inline struct ib_ucontext *xroce_udata_uctx(struct ib_udata *udata)
 	return &rdma_udata_to_drv_context(udata, struct xroce_uctx, ib)->ib;
 }
 
+/* How an object is found by its number, see table.c. */
+struct xroce_entry {
+	struct hlist_node node;
+	u32 number;
+};
+
 struct xroce_pd {
 	struct ib_pd ib;
 };
@@ -185,6 +191,7 @@ struct xroce_ibcq {
  */
 struct xroce_kqp {
 	struct xroce_qp qp;
+	struct xroce_entry entry;
 	struct ib_qp *ib;
 	struct xroce_link *link;
 	struct xroce_rq own_rq;
@@ -225,12 +232,13 @@ struct xroce_ksrq {
 
 /**
  * struct xroce_kah - an address handle's living part; goes by RCU
- * @number: how a user's work requests name it, 0 for a kernel consumer's
+ * @entry: its number is how a user's work requests name it, 0 for a kernel
+ *	consumer's
  */
 struct xroce_kah {
 	struct xroce_ah ah;
 	struct rdma_ah_attr attr;
-	u32 number;
+	struct xroce_entry entry;
 	struct rcu_head rcu;
 };
 
@@ -248,6 +256,7 @@ struct xroce_ibah {
 struct xroce_kmr {
 	struct ib_mr ib;
 	struct xroce_mr mr;
+	struct xroce_entry entry;
 	struct ib_umem *umem;
 	u32 pages;
 	u32 max_pages;

@@ -594,7 +594,6 @@ bool xroce_sge_copy(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
 		    u32 access, u32 off, u32 len, struct xroce_io *io);
 
 /* local.c: what work requests do to keys. Under the QP's lock. */
-bool xroce_wr_is_local(u8 wr);
 bool xroce_local_offered(const struct xroce_qp *qp, u8 wr);
 bool xroce_local_run(struct xroce_qp *qp, const struct xroce_send_wqe *wqe);
 bool xroce_key_invalidate(struct xroce_qp *qp, u32 key);
@@ -684,6 +683,13 @@ static inline bool xroce_qp_sends(const struct xroce_qp *qp)
 static inline bool xroce_req_draining(const struct xroce_req *req)
 {
 	return req->head != req->tail && xroce_req_swq(req, req->head)->started;
+}
+
+/* Does a work request change a key and send nothing. */
+static inline bool xroce_wr_is_local(u8 wr)
+{
+	return wr == XROCE_WR_LOCAL_INV || wr == XROCE_WR_BIND_MW ||
+	       wr == XROCE_WR_REG_MR;
 }
 
 /* READ and atomics: those that are answered with data. */

@@ -7,16 +7,6 @@
 #include "core.h"
 
 /**
- * xroce_wr_is_local() - does a work request change a key and send nothing
- * @wr: &enum xroce_wr, or any other number
- */
-bool xroce_wr_is_local(u8 wr)
-{
-	return wr == XROCE_WR_LOCAL_INV || wr == XROCE_WR_BIND_MW ||
-	       wr == XROCE_WR_REG_MR;
-}
-
-/**
  * xroce_local_offered() - may it be posted here
  * @qp: the queue pair
  * @wr: a work request that is local

@@ -101,6 +101,10 @@ void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len)
 	struct xroce_seg *s = f->seg;
 	u32 n;
 
+	if (off + len <= s->len) {
+		memcpy(s->p + off, src, len);
+		return;
+	}
 	while (len) {
 		if (off >= s->len) {
 			off -= s->len;

@@ -217,7 +217,7 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 	const struct xroce_pkt *pkt = &rx->pkt;
 	struct xroce_resp *resp = &qp->resp;
 	struct xroce_io io = { .rx = rx, .off = pkt->hdr_len };
-	bool last = pkt->info & XROCE_OP_LAST;
+	bool last = pkt->info & XROCE_OP_LAST, may;
 
 	if (pkt->info & XROCE_OP_FIRST) {
 		if (pkt->dma_len > XROCE_MAX_MSG) {
@@ -235,9 +235,12 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 		xroce_resp_invalid(qp);
 		return false;
 	}
-	if (!(qp->access & XROCE_REMOTE_WRITE) ||
-	    ((pkt->info & XROCE_OP_FIRST) &&
-	     !xroce_resp_may(qp, XROCE_REMOTE_WRITE, pkt))) {
+	may = qp->access & XROCE_REMOTE_WRITE;
+	/* Before anything happens; a message of one packet is one copy. */
+	if ((pkt->info & XROCE_OP_FIRST) &&
+	    (!last || (pkt->info & XROCE_OP_IMM)))
+		may = may && xroce_resp_may(qp, XROCE_REMOTE_WRITE, pkt);
+	if (!may) {
 		xroce_resp_no_access(qp);
 		return false;
 	}
