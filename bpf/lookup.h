@@ -25,13 +25,6 @@ extern int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn) __weak __ksym;
 extern int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__sz,
 			  u32 why) __weak __ksym;
 
-/**
- * bpf_xroce_rx() - let the module take in a frame of a connected QP
- *
- * Return: XROCE_XDP_RX_TAKEN, XROCE_XDP_RX_LEFT or the CPU it is to be sent to.
- */
-extern int bpf_xroce_rx(struct xdp_md *ctx) __weak __ksym;
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -76,11 +69,6 @@ static __always_inline s32 xroce_qp_cpu(struct xdp_md *ctx, u32 qpn)
 		return bpf_xroce_cpu(ctx, qpn);
 	cpu = bpf_map_lookup_elem(&xroce_qps, &qpn);
 	return cpu ? *cpu : XROCE_XDP_CPU_NO_QP;
-}
-
-static __always_inline int xroce_receive(struct xdp_md *ctx)
-{
-	return bpf_xroce_rx ? bpf_xroce_rx(ctx) : XROCE_XDP_RX_LEFT;
 }
 
 #endif /* XROCE_LOOKUP_H */

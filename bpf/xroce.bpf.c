@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The XDP program of a link: which frames are RoCEv2 for our MAC and a GID of
- * ours, which of those are malformed, and which CPU takes the rest: in the module,
- * or where it leaves them alone in the stack. Runs in NAPI, holds no lock. All
- * else passes as it came: the host may be a bridge or a router.
+ * The XDP program of a link: it deals with the packets of connected QPs (pass.h),
+ * or sends them to their CPU first; drops what is malformed for a MAC and GID of
+ * ours, leaves the rest of that to the stack; and all else passes as it came: the
+ * host may be a bridge or a router. Runs in NAPI.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -11,6 +11,7 @@
 #include <xroce/parse.h>
 #include <xroce/xdp.h>
 #include "lookup.h"
+#include "pass.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -63,6 +64,7 @@ int xroce(struct xdp_md *ctx)
 	const u8 *end = (const u8 *)(long)ctx->data_end;
 	struct xroce_xdp_addr to = {};
 	struct xroce_encap e;
+	enum xroce_xdp_stat stat;
 	struct xroce_pkt pkt;
 	int is, got;
 	s32 cpu;
@@ -71,9 +73,9 @@ int xroce(struct xdp_md *ctx)
 	if (is == XROCE_ENCAP_OTHER)
 		return PASS(OTHER);
 	if (is == XROCE_ENCAP_ROCE) {
-		got = xroce_receive(ctx);
+		got = xroce_receive(ctx, &stat);
 		if (got == XROCE_XDP_RX_TAKEN)
-			return xroce_verdict(XROCE_XDP_TAKEN, XDP_DROP);
+			return xroce_verdict(stat, XDP_DROP);
 		if (got >= 0)
 			return xroce_steer(got);
 	}
@@ -114,8 +116,10 @@ int xroce(struct xdp_md *ctx)
 SEC("xdp.frags/cpumap")
 int xroce_there(struct xdp_md *ctx)
 {
-	if (xroce_receive(ctx) == XROCE_XDP_RX_TAKEN)
-		return xroce_verdict(XROCE_XDP_TAKEN, XDP_DROP);
+	enum xroce_xdp_stat stat;
+
+	if (xroce_receive(ctx, &stat) == XROCE_XDP_RX_TAKEN)
+		return xroce_verdict(stat, XDP_DROP);
 	return XDP_PASS;
 }
 

@@ -6,6 +6,7 @@
 #ifndef XROCE_COMPAT_H
 #define XROCE_COMPAT_H
 
+#include <linux/btf.h>
 #include <linux/hrtimer.h>
 #include <linux/version.h>
 #include <net/page_pool/types.h>
@@ -77,6 +78,13 @@ typedef unsigned int xroce_cqe_count;
 #define XROCE_HAVE_DMAH
 #define xroce_umem_get(ib, addr, len, access) \
 	ib_umem_get_va(ib, addr, len, access)
+#endif
+
+/* All arguments of a kfunc are to be trusted by default in 7.0. */
+#ifdef KF_TRUSTED_ARGS
+#define XROCE_KF_TRUSTED KF_TRUSTED_ARGS
+#else
+#define XROCE_KF_TRUSTED 0
 #endif
 
 /* What an XDP frame says of its memory: before 6.15 also which pool it is of. */

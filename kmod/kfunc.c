@@ -33,7 +33,7 @@ static bool link_is_on(const struct xroce_link *link,
  * its Ethernet header (skb->mac_len): from another CPU's cpumap it would go to
  * ip_rcv() with that header still on, and be lost (6.12, 7.2).
  */
-static bool is_generic(const struct xdp_rxq_info *rxq)
+bool xroce_xdp_is_generic(const struct xdp_rxq_info *rxq)
 {
 	return rxq == &rxq->dev->_rx[rxq->queue_index].xdp_rxq;
 }
@@ -154,32 +154,9 @@ __bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
 	kqp = xroce_qp_kqp(qp);
 	if (!link_is_on(kqp->link, rxq->dev))
 		return XROCE_XDP_CPU_NO_QP;
-	if (is_generic(rxq))
+	if (xroce_xdp_is_generic(rxq))
 		return XROCE_XDP_CPU_STAY;
 	return xroce_steer_cpu(kqp);
-}
-
-/**
- * bpf_xroce_rx() - take in a frame of a connected QP here and now
- * @ctx: the frame; the program drops it when it was taken
- *
- * XDP programs of a driver or of a cpumap. What stands in the frame is looked at
- * again: nothing that the program found out about it counts.
- *
- * Return: XROCE_XDP_RX_TAKEN, XROCE_XDP_RX_LEFT for the stack to have, or the
- * CPU that it is to be sent to.
- */
-__bpf_kfunc int bpf_xroce_rx(struct xdp_md *ctx)
-{
-	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
-	struct xroce_link *link;
-
-	if (is_generic(xdp->rxq))
-		return XROCE_XDP_RX_LEFT;
-	link = xroce_link_by_ndev_rcu(xdp->rxq->dev);
-	if (!link || link->ndev != xdp->rxq->dev)
-		return XROCE_XDP_RX_LEFT;
-	return xroce_rx_xdp(link, xdp);
 }
 
 __bpf_kfunc_end_defs();
@@ -188,7 +165,11 @@ BTF_KFUNCS_START(xroce_kfuncs)
 BTF_ID_FLAGS(func, bpf_xroce_addr)
 BTF_ID_FLAGS(func, bpf_xroce_cpu)
 BTF_ID_FLAGS(func, bpf_xroce_drop)
-BTF_ID_FLAGS(func, bpf_xroce_rx)
+BTF_ID_FLAGS(func, bpf_xroce_begin, KF_ACQUIRE | KF_RET_NULL)
+BTF_ID_FLAGS(func, bpf_xroce_hot, KF_RET_NULL | XROCE_KF_TRUSTED)
+BTF_ID_FLAGS(func, bpf_xroce_place, XROCE_KF_TRUSTED)
+BTF_ID_FLAGS(func, bpf_xroce_complete, XROCE_KF_TRUSTED)
+BTF_ID_FLAGS(func, bpf_xroce_end, KF_RELEASE)
 BTF_KFUNCS_END(xroce_kfuncs)
 
 static const struct btf_kfunc_id_set xroce_kfunc_set = {

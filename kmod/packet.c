@@ -17,24 +17,6 @@
 
 #include "xroce.h"
 
-/**
- * struct xroce_krx - a packet as the core sees it, and what it lies in
- * @rx: the core's part
- * @bth: the BTH and what follows it, as far as that is contiguous
- * @linear: how far
- * @off: where the BTH stands in the skb
- * @skb: what the packet is in, or
- * @xdp: that
- */
-struct xroce_krx {
-	struct xroce_rx rx;
-	const u8 *bth;
-	u32 linear;
-	u32 off;
-	struct sk_buff *skb;
-	struct xdp_buff *xdp;
-};
-
 /* The bytes at @off of an XDP frame's fragments, up to @len of them. */
 static const u8 *xdp_frag(struct xdp_buff *xdp, u32 off, u32 *len)
 {
@@ -270,46 +252,40 @@ static bool same_l2(const struct xroce_av *av, const u8 *l2, u32 len)
 }
 
 /**
- * xroce_rx_xdp() - take in a frame where the driver put it
+ * xroce_rx_xdp() - whose is a frame where the driver put it
  * @link: of the netdev that it came by
  * @xdp: the frame; not changed
+ * @krx: filled in
  *
- * BH off, natively or from a cpumap. Takes what the socket would have brought to
+ * BH off, natively or from a cpumap. Finds what the socket would have brought to
  * a connected QP; the rest is the stack's, which also counts what is wrong.
  *
- * Return: XROCE_XDP_RX_TAKEN, XROCE_XDP_RX_LEFT, or the CPU it should go to.
+ * Return: the QP, or NULL.
  */
-int xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp)
+struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
+			      struct xroce_krx *krx)
 {
 	const u8 *data = xdp->data;
-	struct xroce_krx krx;
 	struct xroce_encap e;
 	struct xroce_qp *qp;
 	u32 drop;
-	int cpu;
 
 	if (!ndev_is_plain(link->ndev) || !xdp_is_whole(xdp, &e))
-		return XROCE_XDP_RX_LEFT;
-	krx.skb = NULL;
-	krx.xdp = xdp;
-	krx.bth = e.bth;
-	krx.linear = (const u8 *)xdp->data_end - e.bth;
-	krx.rx.dev = &link->dev;
-	krx.rx.l3 = e.l3;
-	krx.rx.len = e.len;
-	krx.rx.vlan = XROCE_NO_VLAN;
-	krx.rx.ce = e.ecn == XROCE_ECN_CE;
-	if (xroce_rx_parse(&krx.rx) || krx.rx.pkt.qpn == XROCE_MCAST_QPN)
-		return XROCE_XDP_RX_LEFT;
-	qp = xroce_rx_find(&krx.rx, &drop);
+		return NULL;
+	krx->skb = NULL;
+	krx->xdp = xdp;
+	krx->bth = e.bth;
+	krx->linear = (const u8 *)xdp->data_end - e.bth;
+	krx->rx.dev = &link->dev;
+	krx->rx.l3 = e.l3;
+	krx->rx.len = e.len;
+	krx->rx.vlan = XROCE_NO_VLAN;
+	krx->rx.ce = e.ecn == XROCE_ECN_CE;
+	if (xroce_rx_parse(&krx->rx) || krx->rx.pkt.qpn == XROCE_MCAST_QPN)
+		return NULL;
+	qp = xroce_rx_find(&krx->rx, &drop);
 	if (!qp || qp->hot.transport == XROCE_UD ||
 	    !same_l2(&qp->av, data, e.l3 - data))
-		return XROCE_XDP_RX_LEFT;
-	cpu = xroce_steer_cpu(xroce_qp_kqp(qp));
-	if (cpu >= 0 && cpu != smp_processor_id())
-		return cpu;
-	trace_xroce_receive(&krx.rx);
-	xroce_rx_found(qp, &krx.rx);
-	xroce_trace_rx_xdp(link, xdp, krx.rx.verdict);
-	return XROCE_XDP_RX_TAKEN;
+		return NULL;
+	return qp;
 }

@@ -167,36 +167,50 @@ static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 		    struct xmit_sum *sum)
 {
 	struct net_device *ndev = kqp->link->ndev;
-	struct xroce_packet *trace[XROCE_BATCH];
-	struct xdp_frame *xdp[XROCE_BATCH];
-	u32 i, len[XROCE_BATCH], taken;
+	struct xdp_frame **xdp = kqp->xdp;
+	u32 i, bytes = 0;
 	int ret;
 
+	/* Whoever has a frame may write over it: its length is taken before. */
 	for (i = 0; i < n; i++) {
 		u8 *l2 = f[i]->seg[0].p - f[i]->l2_len;
 
-		len[i] = f[i]->len;
-		trace[i] = xroce_trace_tx(kqp, f[i]);
+		bytes += f[i]->len;
 		xdp[i] = to_kframe(f[i])->xdp;
 		xdp[i]->data = l2;
-		xdp[i]->len = f[i]->l2_len + len[i];
+		xdp[i]->len = f[i]->l2_len + f[i]->len;
 		xdp[i]->headroom = l2 - (u8 *)(xdp[i] + 1);
 		xdp[i]->metasize = 0;
 		xdp[i]->dev_rx = ndev;
 		xdp[i]->flags = 0;
 	}
 	ret = ndev->netdev_ops->ndo_xdp_xmit(ndev, n, xdp, XDP_XMIT_FLUSH);
-	taken = max(ret, 0);
-	kqp->xdp_stuck = taken ? 0 : kqp->xdp_stuck + 1;
-	/* Whoever has the frames by now may have written over them. */
+	ret = max(ret, 0);
+	kqp->xdp_stuck = ret ? 0 : kqp->xdp_stuck + 1;
+	for (i = ret; i < n; i++)
+		bytes -= f[i]->len;
+	sum->sent += ret;
+	sum->bytes += bytes;
+	return ret;
+}
+
+/* For whoever looks: one at a time, with what became of it. */
+static noinline u32 xmit_xdp_traced(struct xroce_kqp *kqp,
+				    struct xroce_frame **f, u32 n,
+				    struct xmit_sum *sum)
+{
+	struct xroce_packet *trace;
+	u32 i, taken;
+
 	for (i = 0; i < n; i++) {
-		if (i < taken)
-			sum->bytes += len[i];
-		xroce_trace_sent(trace[i], i < taken ? XROCE_CNT_TX_PKTS :
-						       XROCE_CNT_TX_UNTAKEN);
+		trace = xroce_trace_tx(kqp, f[i]);
+		taken = xmit_xdp(kqp, f + i, 1, sum);
+		xroce_trace_sent(trace, taken ? XROCE_CNT_TX_PKTS :
+						XROCE_CNT_TX_UNTAKEN);
+		if (!taken)
+			break;
 	}
-	sum->sent += taken;
-	return taken;
+	return i;
 }
 
 /**
@@ -217,18 +231,19 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 {
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
 	struct xmit_sum sum = {};
-	u32 i = 0, end, taken;
+	u32 i = 0, end;
 	bool xdp;
 
 	do {
 		xdp = to_kframe(f[i])->xdp;
 		for (end = i + 1; end < n && xdp == !!to_kframe(f[end])->xdp; )
 			end++;
-		if (xdp)
-			taken = xmit_xdp(kqp, f + i, end - i, &sum);
+		if (!xdp)
+			i += xmit_skbs(kqp, f + i, end - i, &sum);
+		else if (trace_xroce_transmit_enabled())
+			i += xmit_xdp_traced(kqp, f + i, end - i, &sum);
 		else
-			taken = xmit_skbs(kqp, f + i, end - i, &sum);
-		i += taken;
+			i += xmit_xdp(kqp, f + i, end - i, &sum);
 	} while (i == end && i < n);
 	if (sum.sent) {
 		xroce_env_count(qp->dev, XROCE_CNT_TX_PKTS, sum.sent);

@@ -51,6 +51,7 @@ struct bpf_link;
 struct netlink_ext_ack;
 struct xdp_buff;
 struct xdp_md;
+struct xdp_rxq_info;
 struct xroce_packet;
 struct xroce_work;
 
@@ -186,6 +187,7 @@ struct xroce_ibcq {
  * @post_lock: kernel consumers: one post at a time, to either queue
  * @loop_work, @looping: the CPU's work whose queue they were put in last, and
  *	how many are not yet received; guarded by that queue's lock
+ * @xdp: what a burst is handed to the netdev in; its sender's
  * @xdp_stuck: bursts in a row of which the netdev took no XDP frame; its sender's
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
  */
@@ -209,6 +211,7 @@ struct xroce_kqp {
 	spinlock_t post_lock;		/* kernel consumers: one post */
 	struct xroce_work *loop_work;
 	u32 looping;
+	struct xdp_frame *xdp[XROCE_BATCH];
 	u8 xdp_stuck;
 	int steer_cpu;
 	struct rcu_head rcu;
@@ -428,9 +431,28 @@ void xroce_udp_put(struct net *net);
 int xroce_udp_init(void);
 void xroce_udp_exit(void);
 
-/* packet.c: packets, from skbs or XDP, into the core. */
+/**
+ * struct xroce_krx - a received packet as the core sees it, and what it lies in
+ * @rx: the core's part
+ * @bth: the BTH and what follows it, as far as that is contiguous
+ * @linear: how far
+ * @off: where the BTH stands in the skb
+ * @skb: what the packet is in, or
+ * @xdp: that
+ */
+struct xroce_krx {
+	struct xroce_rx rx;
+	const u8 *bth;
+	u32 linear;
+	u32 off;
+	struct sk_buff *skb;
+	struct xdp_buff *xdp;
+};
+
+/* packet.c: packets in skbs or XDP frames. */
 void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
-int xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp);
+struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
+			      struct xroce_krx *krx);
 void xroce_l3_dgid(const u8 *l3, union ib_gid *gid);
 
 /*
@@ -499,9 +521,17 @@ static inline void xroce_trace_rx_xdp(struct xroce_link *link,
 int bpf_xroce_addr(struct xdp_md *ctx, const void *addr, u32 addr__sz);
 int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__sz, u32 why);
 int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn);
-int bpf_xroce_rx(struct xdp_md *ctx);
 int xroce_steer_cpu(const struct xroce_kqp *kqp);
 int xroce_kfunc_init(void);
+
+/* pass.c: a packet and its QP in the hands of an XDP program. */
+struct xroce_pass;
+struct xroce_pass *bpf_xroce_begin(struct xdp_md *ctx, int *why);
+u8 *bpf_xroce_hot(struct xroce_pass *p, const u32 rdwr_buf_size);
+int bpf_xroce_place(struct xroce_pass *p);
+int bpf_xroce_complete(struct xroce_pass *p);
+void bpf_xroce_end(struct xroce_pass *p, u32 how);
+bool xroce_xdp_is_generic(const struct xdp_rxq_info *rxq);
 
 /* nl.c: the generic netlink family. */
 int xroce_nl_init(void);

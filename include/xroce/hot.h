@@ -28,6 +28,20 @@ enum xroce_resp_flags {
 };
 
 /**
+ * struct xroce_seen - the packet under way, as the module has parsed it
+ * @info: &enum xroce_op_flags
+ * @ackreq: it asks for an ACK
+ */
+struct xroce_seen {
+	u32 info;
+	u32 psn;
+	u32 payload_len;
+	u8 syndrome;
+	u8 ackreq;
+	u8 pad[2];
+};
+
+/**
  * struct xroce_hot - what decides about a packet of a connected QP
  * @state: &enum xroce_qps
  * @transport: XROCE_RC or XROCE_UC: upper bits of the opcodes it speaks
@@ -39,6 +53,10 @@ enum xroce_resp_flags {
  * @una: requester: oldest PSN not acknowledged
  * @next: requester: next PSN to send; una <= next <= max
  * @max: requester: one past the highest PSN ever sent
+ * @pkt: what a program in XDP decides about, while it has the QP
+ *
+ * A program that writes may change @epsn, @msn, @msg and @resp_flags; what else
+ * it writes is as it was when the module looks again.
  */
 struct xroce_hot {
 	u32 qpn;
@@ -54,7 +72,8 @@ struct xroce_hot {
 	u32 una;
 	u32 next;
 	u32 max;
-	u32 reserved[6];
+	struct xroce_seen pkt;
+	u32 reserved[2];
 };
 
 static_assert(sizeof(struct xroce_hot) == 64, "one cache line");
@@ -119,6 +138,23 @@ static __always_inline void xroce_resp_advance(struct xroce_hot *hot, u32 info,
 	}
 }
 
+/**
+ * xroce_resp_done() - the same, and whether an ACK is due
+ * @ackreq: the peer asked for one
+ *
+ * What fills a gap is acknowledged though nobody asked: the one that asked may
+ * have fallen into the gap in silence, and the peer shall know that it gets on.
+ */
+static __always_inline void xroce_resp_done(struct xroce_hot *hot, u32 info,
+					    u32 npsn, bool ackreq)
+{
+	bool ack = ackreq || (hot->resp_flags & XROCE_RESP_GAP);
+
+	xroce_resp_advance(hot, info, npsn);
+	if (ack && (info & (XROCE_OP_SEND | XROCE_OP_WRITE)))
+		hot->resp_flags |= XROCE_RESP_ACK;
+}
+
 enum xroce_ack_is {
 	XROCE_ACK_NEW,		/* psn is outstanding */
 	XROCE_ACK_OLD,		/* acknowledged before */
@@ -136,6 +172,40 @@ xroce_req_ack(const struct xroce_hot *hot, u32 psn)
 	if (xroce_psn_diff(psn, hot->max) >= 0)
 		return XROCE_ACK_GHOST;
 	return XROCE_ACK_NEW;
+}
+
+enum xroce_way {
+	XROCE_WAY_CORE,		/* anything that takes more thought */
+	XROCE_WAY_PLACE,	/* the SEND or WRITE that is next */
+	XROCE_WAY_COMPLETE,	/* an ACK, or data that was asked for */
+};
+
+/**
+ * xroce_way() - what to do with @hot->pkt of a connected QP
+ */
+static __always_inline enum xroce_way xroce_way(const struct xroce_hot *hot)
+{
+	const struct xroce_seen *pkt = &hot->pkt;
+
+	if (hot->transport != XROCE_RC)
+		return XROCE_WAY_CORE;
+	if (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)) {
+		if (pkt->info & XROCE_OP_INV ||
+		    hot->resp_flags & (XROCE_RESP_GAP | XROCE_RESP_RNR) ||
+		    xroce_resp_seq(hot, pkt->psn) != XROCE_SEQ_NEXT ||
+		    !xroce_resp_order(hot, pkt->info) ||
+		    !xroce_len_ok(pkt->info, pkt->payload_len,
+				  1u << (hot->mtu_shift & 15)))
+			return XROCE_WAY_CORE;
+		return XROCE_WAY_PLACE;
+	}
+	if (!(pkt->info & (XROCE_OP_ACK | XROCE_OP_READ_RESP)) ||
+	    xroce_req_ack(hot, pkt->psn) != XROCE_ACK_NEW)
+		return XROCE_WAY_CORE;
+	if (pkt->info & XROCE_OP_ACK &&
+	    (pkt->syndrome & XROCE_AETH_TYPE) != XROCE_AETH_ACK)
+		return XROCE_WAY_CORE;
+	return XROCE_WAY_COMPLETE;
 }
 
 #endif /* XROCE_HOT_H */

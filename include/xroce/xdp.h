@@ -21,7 +21,8 @@
 	X(STAY, pass_here, "left to the stack on this CPU") \
 	X(STEERED, steered, "sent to the QP's CPU") \
 	X(STEER_MISS, steer_miss, "the QP's CPU takes no packets: stayed here") \
-	X(TAKEN, taken, "for a QP, received where they were") \
+	X(FAST, fast, "for a QP, dealt with by the program") \
+	X(TAKEN, taken, "for a QP, dealt with by the core where they were") \
 	X(DROP_TRUNC, drop_truncated, "IP packet longer than the frame") \
 	X(DROP_UDP_LEN, drop_udp_length, "UDP length against the IP length") \
 	X(DROP_SHORT, drop_short, "shorter than their headers, pad and ICRC") \
@@ -40,9 +41,13 @@ enum xroce_xdp_stat {
 #define XROCE_XDP_CPU_STAY	(-1)
 #define XROCE_XDP_CPU_NO_QP	(-2)
 
-/* What bpf_xroce_rx() says beside a CPU. */
+/* What bpf_xroce_begin() says beside a CPU. */
 #define XROCE_XDP_RX_LEFT	(-1)
 #define XROCE_XDP_RX_TAKEN	(-2)
+
+/* What bpf_xroce_end() is told. */
+#define XROCE_PASS_CORE		0
+#define XROCE_PASS_DONE		1
 
 /**
  * struct xroce_xdp_addr - whom a frame is for

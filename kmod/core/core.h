@@ -542,6 +542,7 @@ void xroce_comp_expired(struct xroce_qp *qp);
 
 /* resp.c: responder. Under the QP's lock. */
 void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
+bool xroce_resp_place(struct xroce_qp *qp, struct xroce_rx *rx);
 struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
 void xroce_resp_stop(struct xroce_qp *qp);
 void xroce_resp_marked(struct xroce_qp *qp);
@@ -558,7 +559,10 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx);
 void xroce_rx(struct xroce_rx *rx);
 u32 xroce_rx_parse(struct xroce_rx *rx);
 struct xroce_qp *xroce_rx_find(struct xroce_rx *rx, u32 *drop);
-void xroce_rx_found(struct xroce_qp *qp, struct xroce_rx *rx);
+void xroce_rx_drop(struct xroce_rx *rx, u32 why);
+bool xroce_rx_begin(struct xroce_qp *qp, struct xroce_rx *rx);
+void xroce_rx_core(struct xroce_qp *qp, struct xroce_rx *rx);
+void xroce_rx_end(struct xroce_qp *qp, struct xroce_rx *rx);
 void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx);
 
 /* net.c */

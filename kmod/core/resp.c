@@ -161,7 +161,9 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 		resp->offset = 0;
 	if (!xroce_resp_recv(qp))
 		return false;
-	if (pkt->payload_len > resp->wqe->len - resp->offset) {
+	/* The first, for a program that has lost its place. */
+	if (resp->offset > resp->wqe->len ||
+	    pkt->payload_len > resp->wqe->len - resp->offset) {
 		if (!xroce_qp_reliable(qp)) {
 			xroce_qp_verdict(qp, XROCE_CNT_DROP_TOO_LONG);
 			return false;
@@ -496,7 +498,6 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 	const struct xroce_pkt *pkt = &rx->pkt;
 	struct xroce_hot *hot = &qp->hot;
 	u32 npsn = 1;
-	bool ack;
 
 	if (!xroce_qp_reliable(qp)) {
 		xroce_resp_uc(qp, rx);
@@ -537,17 +538,30 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		npsn = xroce_resp_atomic(qp, pkt);
 	if (!npsn)
 		return;
-	/*
-	 * What fills a gap is acknowledged though nobody asked: the one that
-	 * asked may have fallen into the gap in silence, and the peer shall know
-	 * that it gets on.
-	 */
-	ack = pkt->ackreq || (hot->resp_flags & XROCE_RESP_GAP);
-	xroce_resp_advance(hot, pkt->info, npsn);
+	xroce_resp_done(hot, pkt->info, npsn, pkt->ackreq);
 	/* A NAK that has not left yet speaks of what has now been executed. */
 	qp->resp.nak = 0;
-	if (ack && (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)))
-		hot->resp_flags |= XROCE_RESP_ACK;
+}
+
+/**
+ * xroce_resp_place() - execute the SEND or WRITE that is next, and no more
+ * @qp: the queue pair
+ * @rx: the packet
+ *
+ * Return: false when it cannot be; the peer is then owed a NAK, or the QP in
+ * error.
+ */
+bool xroce_resp_place(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	bool ok;
+
+	if (rx->pkt.info & XROCE_OP_SEND)
+		ok = xroce_resp_send(qp, rx);
+	else
+		ok = xroce_resp_write(qp, rx);
+	if (ok)
+		qp->resp.nak = 0;
+	return ok;
 }
 
 static __be32 xroce_resp_smsn(u8 syndrome, u32 msn)

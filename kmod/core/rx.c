@@ -12,8 +12,12 @@ static const u8 xroce_parse_drop[] = {
 	[XROCE_PARSE_LENGTH]	= XROCE_CNT_DROP_LENGTH,
 };
 
-/* Not for a QP, or not for it now. */
-static void xroce_rx_drop(struct xroce_rx *rx, u32 why)
+/**
+ * xroce_rx_drop() - a packet is not for a QP, or not for it now
+ * @rx: the packet
+ * @why: the counter
+ */
+void xroce_rx_drop(struct xroce_rx *rx, u32 why)
 {
 	rx->verdict = why;
 	xroce_env_count(rx->dev, why, 1);
@@ -55,11 +59,13 @@ static u32 xroce_rx_admit(const struct xroce_qp *qp, const struct xroce_rx *rx)
 }
 
 /**
- * xroce_rx_qp() - a packet for this QP, to the right address and with its ICRC
+ * xroce_rx_begin() - take the QP's lock for a packet and count it
  * @qp: the queue pair
  * @rx: the packet, with the QP's @gen when its addresses were compared
+ *
+ * Return: whether the QP may hear it; the lock is held then.
  */
-void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx)
+bool xroce_rx_begin(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 	u32 drop;
@@ -69,17 +75,13 @@ void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx)
 	if (drop) {
 		spin_unlock(&qp->lock);
 		xroce_rx_drop(rx, drop);
-		return;
+		return false;
 	}
 	qp->verdict = XROCE_CNT_RX_PKTS;
 	xroce_env_count(rx->dev, XROCE_CNT_RX_PKTS, 1);
 	xroce_env_count(rx->dev, XROCE_CNT_RX_BYTES, rx->len);
-	if (pkt->info & XROCE_OP_DETH) {
-		xroce_ud_rx(qp, rx);
-		rx->verdict = qp->verdict;
-		spin_unlock(&qp->lock);
-		return;
-	}
+	if (pkt->info & XROCE_OP_DETH)
+		return true;
 	if (qp->hot.state == XROCE_QPS_RTR && !qp->established) {
 		qp->established = true;
 		xroce_env_qp_event(qp, XROCE_EVENT_COMM_EST);
@@ -87,18 +89,54 @@ void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx)
 	/* Not for a notification, or two idle ends notify each other for ever. */
 	if (rx->ce && xroce_qp_reliable(qp) && !(pkt->info & XROCE_OP_CNP))
 		xroce_resp_marked(qp);
-	if (pkt->info & XROCE_OP_REQUEST) {
+	return true;
+}
+
+/**
+ * xroce_rx_core() - do what a packet asks for; under the QP's lock
+ * @qp: the queue pair
+ * @rx: the packet
+ */
+void xroce_rx_core(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	u32 info = rx->pkt.info;
+
+	if (info & XROCE_OP_DETH) {
+		xroce_ud_rx(qp, rx);
+	} else if (info & XROCE_OP_REQUEST) {
 		xroce_resp_rx(qp, rx);
-	} else if (pkt->info & XROCE_OP_RESPONSE) {
+	} else if (info & XROCE_OP_RESPONSE) {
 		xroce_comp_rx(qp, rx);
 	} else {
 		xroce_env_count(rx->dev, XROCE_CNT_CNP_RCVD, 1);
 		xroce_cc_cnp(qp);
 	}
+}
+
+/**
+ * xroce_rx_end() - what a packet leaves to be sent is sent soon; drop the lock
+ * @qp: the queue pair
+ * @rx: the packet
+ */
+void xroce_rx_end(struct xroce_qp *qp, struct xroce_rx *rx)
+{
 	if (xroce_qp_pending(qp))
 		xroce_env_defer(qp);
 	rx->verdict = qp->verdict;
 	spin_unlock(&qp->lock);
+}
+
+/**
+ * xroce_rx_qp() - a packet for this QP, to the right address and with its ICRC
+ * @qp: the queue pair
+ * @rx: the packet, with the QP's @gen when its addresses were compared
+ */
+void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	if (!xroce_rx_begin(qp, rx))
+		return;
+	xroce_rx_core(qp, rx);
+	xroce_rx_end(qp, rx);
 }
 
 /* A datagram to a group: to all of its QPs, or to nobody. */
@@ -156,21 +194,6 @@ struct xroce_qp *xroce_rx_find(struct xroce_rx *rx, u32 *drop)
 }
 
 /**
- * xroce_rx_found() - take in a packet of a QP
- * @qp: as xroce_rx_find() found it
- * @rx: the packet
- *
- * BH off. The packet stays the caller's.
- */
-void xroce_rx_found(struct xroce_qp *qp, struct xroce_rx *rx)
-{
-	if (xroce_rx_icrc_ok(rx))
-		xroce_rx_qp(qp, rx);
-	else
-		xroce_rx_drop(rx, XROCE_CNT_DROP_ICRC);
-}
-
-/**
  * xroce_rx() - take in one packet
  * @rx: all but @rx->pkt and @rx->verdict filled in
  *
@@ -192,8 +215,8 @@ void xroce_rx(struct xroce_rx *rx)
 		return;
 	}
 	qp = xroce_rx_find(rx, &drop);
-	if (qp)
-		xroce_rx_found(qp, rx);
+	if (qp && xroce_rx_icrc_ok(rx))
+		xroce_rx_qp(qp, rx);
 	else
-		xroce_rx_drop(rx, drop);
+		xroce_rx_drop(rx, qp ? XROCE_CNT_DROP_ICRC : drop);
 }

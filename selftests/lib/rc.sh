@@ -34,7 +34,7 @@ rc_took_xdp() {
 	local left taken
 	[ "$DEVTYPE" = xroce ] || return 0
 	left=$(counter "$NS1" "$RDMA1" xdp_pass_here)
-	taken=$(counter "$NS1" "$RDMA1" xdp_taken)
+	taken=$(counter "$NS1" "$RDMA1" xdp_fast)
 	case $XROCE_XDP$((left > 0))$((taken > 0)) in
 	off00 | generic10 | native?1) ok "$1: packets took that way" ;;
 	*)	not_ok "$1: packets took that way" \

@@ -159,9 +159,9 @@ bug any-right mr '(mr->access & access) == access &&' ''
 bug revoked-used mr 'smp_load_acquire(&mr->state) == XROCE_KEY_VALID &&' ''
 bug qp-right-ignored resp '!(qp->access & XROCE_REMOTE_READ) ||' ''
 bug receive-overflow resp \
-	'if (pkt->payload_len > resp->wqe->len - resp->offset) {' 'if (0) {'
+	'pkt->payload_len > resp->wqe->len - resp->offset) {' '0) {'
 bug any-source rx '!xroce_av_match(&qp->av, rx->l3)' '0'
-bug any-icrc rx 'if (!xroce_rx_icrc_ok(rx))\n\t\tgoto' 'if (0)\n\t\tgoto'
+bug any-icrc rx 'qp && xroce_rx_icrc_ok(rx)' 'qp'
 bug any-pkey rx '(pkt->pkey ^ qp->pkey) & 0x7fff ||' '0 &&'
 
 # UC: whole or not at all

@@ -302,6 +302,44 @@ under_change() {
 	topo_clear
 }
 
+# Connections by IPv6, whose QPs scribble.bpf.c mistreats: most of them fail
+victims() {
+	local sock=$TOPO_TMP/victim pid
+	while :; do
+		in_ns "$RNS2" ../rc/xroce_rc -s "$sock" -d "$RDMA2" -6 &
+		pid=$!
+		wait_for 5 test -S "$sock"
+		in_ns "$RNS1" timeout 4 ../rc/xroce_rc -c "$sock" -d "$RDMA1" \
+			-6 -m 1024 -r 4 -t 10 "$1"
+		kill "$pid"
+		rm -f "$sock"
+	done >/dev/null 2>&1
+}
+
+# A program that writes what it likes where it may: only to those QPs' harm
+scribbled() {
+	local pid pids=() test map
+	topo_direct 4200
+	try "two hosts" rdma_up
+	try "without our program" n2 rdmatool link set "$RDMA2" xdp off
+	try "with one that scribbles" \
+		n2 ip link set "$ETH2" xdpdrv obj scribble.bpf.o sec xdp.frags
+	for test in mix many; do
+		TOPO_TMP=$TOPO_TMP/$test victims $test &
+		pids+=($!)
+		mkdir -p "$TOPO_TMP/$test"
+	done
+	topo_pids+=("${pids[@]}")
+	rc "beside QPs that are scribbled on" forward -m 1024 -r 20 mix many data
+	for pid in "${pids[@]}"; do
+		bg_end "$pid"
+	done
+	map=$(bpftool -j map show | jq '[.[] | select(.name == "scribbled")][0].id')
+	map=$(bpftool -j map lookup id "$map" key 0 0 0 0 | jq .formatted.value)
+	try "scribbled on $map times" [ "$map" -gt 500 ]
+	topo_clear
+}
+
 # rdma_rxe on a netdev that has the program
 with_rxe() {
 	local map how=xdpdrv
@@ -328,7 +366,10 @@ between_others
 for_us
 to_a_cpu
 in_place
-[ "$XROCE_XDP" != native ] || under_change
+if [ "$XROCE_XDP" = native ]; then
+	under_change
+	scribbled
+fi
 with_rxe
 try "$XROCE_XDP: nothing holds the module" unload
 tap_end

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A packet and its QP in the hands of an XDP program, from bpf_xroce_begin() to
+ * bpf_xroce_end(), which hold the QP's lock. One at a time on a CPU; BH off.
+ *
+ * The program decides by the QP's hot block, which it may write. Whatever it
+ * writes there is its own QP's protocol at most: what the core computes addresses
+ * or lengths from is put back as it was, the rest cut to its range, before the
+ * core looks. All that is done is done to the packet that was checked.
+ */
+#include <linux/bpf.h>
+#include <linux/btf.h>
+#include <linux/percpu.h>
+#include <net/xdp.h>
+
+#include "xroce.h"
+
+/**
+ * struct xroce_pass - a packet that a program has
+ * @krx: the packet
+ * @qp: whose it is, locked; NULL: this CPU's pass is free
+ * @link: of the netdev that it came by
+ * @given: the hot block was given out: nothing in it is to be believed
+ * @done: something was done with the packet: it is not the core's any more
+ * @kept: what of the hot block the program may not change
+ */
+struct xroce_pass {
+	struct xroce_krx krx;
+	struct xroce_qp *qp;
+	struct xroce_link *link;
+	bool given;
+	bool done;
+	struct xroce_hot kept;
+};
+
+static DEFINE_PER_CPU(struct xroce_pass, xroce_passes);
+
+/* Make of the hot block what the core may rely on. */
+static void hot_mend(struct xroce_pass *p)
+{
+	struct xroce_hot *hot = &p->qp->hot;
+	const struct xroce_hot *kept = &p->kept;
+
+	if (!p->given)
+		return;
+	hot->qpn = kept->qpn;
+	hot->dest_qpn = kept->dest_qpn;
+	hot->state = kept->state;
+	hot->transport = kept->transport;
+	hot->mtu_shift = kept->mtu_shift;
+	hot->una = kept->una;
+	hot->next = kept->next;
+	hot->max = kept->max;
+	hot->epsn &= XROCE_PSN_MASK;
+	hot->msn &= XROCE_PSN_MASK;
+	hot->msg &= XROCE_OP_SEND | XROCE_OP_WRITE;
+	if (hot->msg == (XROCE_OP_SEND | XROCE_OP_WRITE))
+		hot->msg = 0;
+	hot->resp_flags &= XROCE_RESP_GAP | XROCE_RESP_RNR | XROCE_RESP_ACK;
+}
+
+/* The core has been here: what it says now is what counts. */
+static void hot_keep(struct xroce_pass *p)
+{
+	p->kept = p->qp->hot;
+}
+
+static struct xroce_link *xdp_link(const struct xdp_buff *xdp)
+{
+	struct xroce_link *link;
+
+	if (xroce_xdp_is_generic(xdp->rxq))
+		return NULL;
+	link = xroce_link_by_ndev_rcu(xdp->rxq->dev);
+	return link && link->ndev == xdp->rxq->dev ? link : NULL;
+}
+
+/* The ICRC is checked before the lock is taken and anything changes. */
+static bool pass_lock(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	trace_xroce_receive(rx);
+	if (xroce_rx_icrc_ok(rx))
+		return xroce_rx_begin(qp, rx);
+	xroce_rx_drop(rx, XROCE_CNT_DROP_ICRC);
+	return false;
+}
+
+static void pass_show(struct xroce_hot *hot, const struct xroce_pkt *pkt)
+{
+	hot->pkt.info = pkt->info;
+	hot->pkt.psn = pkt->psn;
+	hot->pkt.payload_len = pkt->payload_len;
+	hot->pkt.syndrome = pkt->syndrome;
+	hot->pkt.ackreq = pkt->ackreq;
+}
+
+__bpf_kfunc_start_defs();
+
+/**
+ * bpf_xroce_begin() - look at a frame, and take its connected QP in hand
+ * @ctx: the frame
+ * @why: if NULL is returned: XROCE_XDP_RX_TAKEN when the frame has been dealt
+ *	with, XROCE_XDP_RX_LEFT for the rest of the program and the stack to have,
+ *	or the CPU that it is to be sent to
+ *
+ * XDP programs of a driver or of a cpumap. What stands in the frame is looked at
+ * here: nothing that the program found out about it counts. Then nothing may be
+ * changed in the frame.
+ *
+ * Return: to be given to bpf_xroce_end(), or NULL.
+ */
+__bpf_kfunc struct xroce_pass *bpf_xroce_begin(struct xdp_md *ctx, int *why)
+{
+	struct xroce_pass *p = this_cpu_ptr(&xroce_passes);
+	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
+	struct xroce_link *link = xdp_link(xdp);
+	struct xroce_qp *qp;
+	int cpu;
+
+	*why = XROCE_XDP_RX_LEFT;
+	/* A second one would be a second lock. */
+	if (!link || p->qp)
+		return NULL;
+	qp = xroce_rx_xdp(link, xdp, &p->krx);
+	if (!qp)
+		return NULL;
+	cpu = xroce_steer_cpu(xroce_qp_kqp(qp));
+	if (cpu >= 0 && cpu != smp_processor_id()) {
+		*why = cpu;
+		return NULL;
+	}
+	if (!pass_lock(qp, &p->krx.rx)) {
+		xroce_trace_rx_xdp(link, xdp, p->krx.rx.verdict);
+		*why = XROCE_XDP_RX_TAKEN;
+		return NULL;
+	}
+	p->qp = qp;
+	p->link = link;
+	p->given = false;
+	p->done = false;
+	return p;
+}
+
+/**
+ * bpf_xroce_hot() - the QP's hot block, and in it what is known of the packet
+ * @p: the packet in hand
+ * @rdwr_buf_size: as much of it as the program wants, which may write there
+ *
+ * Return: a &struct xroce_hot, or NULL when the QP is past hearing.
+ */
+__bpf_kfunc u8 *bpf_xroce_hot(struct xroce_pass *p, const u32 rdwr_buf_size)
+{
+	struct xroce_hot *hot = &p->qp->hot;
+
+	if (rdwr_buf_size > sizeof(*hot) || p->qp->resp.fatal)
+		return NULL;
+	hot_mend(p);
+	pass_show(hot, &p->krx.rx.pkt);
+	hot_keep(p);
+	p->given = true;
+	return (u8 *)hot;
+}
+
+/**
+ * bpf_xroce_place() - put the payload where it belongs, and complete the message
+ * @p: the packet in hand: a SEND or WRITE
+ *
+ * Once. Keys, bounds and receive work requests are the QP's, as is what the
+ * packet asks for. Return: 0, and the program lets the QP advance; or an error,
+ * of which the peer is told.
+ */
+__bpf_kfunc int bpf_xroce_place(struct xroce_pass *p)
+{
+	bool ok;
+
+	if (p->done || !xroce_qp_reliable(p->qp) || p->qp->resp.fatal ||
+	    !(p->krx.rx.pkt.info & (XROCE_OP_SEND | XROCE_OP_WRITE)))
+		return -EINVAL;
+	p->done = true;
+	hot_mend(p);
+	ok = xroce_resp_place(p->qp, &p->krx.rx);
+	hot_keep(p);
+	return ok ? 0 : -EIO;
+}
+
+/**
+ * bpf_xroce_complete() - complete what a response acknowledges, and place its data
+ * @p: the packet in hand: an ACK or a READ's response
+ *
+ * Once. Return: 0 or -EINVAL.
+ */
+__bpf_kfunc int bpf_xroce_complete(struct xroce_pass *p)
+{
+	if (p->done || !(p->krx.rx.pkt.info & XROCE_OP_RESPONSE))
+		return -EINVAL;
+	p->done = true;
+	hot_mend(p);
+	xroce_comp_rx(p->qp, &p->krx.rx);
+	hot_keep(p);
+	return 0;
+}
+
+/**
+ * bpf_xroce_end() - let go of a packet and its QP; what is owed is sent soon
+ * @p: the packet in hand
+ * @how: XROCE_PASS_CORE: let the core deal with it, unless something was done
+ *	already; else the packet is done with: it never came if nothing was done
+ */
+__bpf_kfunc void bpf_xroce_end(struct xroce_pass *p, u32 how)
+{
+	struct xroce_qp *qp = p->qp;
+
+	hot_mend(p);
+	if (how == XROCE_PASS_CORE && !p->done)
+		xroce_rx_core(qp, &p->krx.rx);
+	xroce_rx_end(qp, &p->krx.rx);
+	p->qp = NULL;
+	xroce_trace_rx_xdp(p->link, p->krx.xdp, p->krx.rx.verdict);
+}
+
+__bpf_kfunc_end_defs();
