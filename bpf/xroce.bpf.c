@@ -57,6 +57,29 @@ static __always_inline int xroce_steer(s32 cpu)
 	return xroce_verdict(XROCE_XDP_STEERED, XDP_REDIRECT);
 }
 
+/*
+ * RoCEv2 as a connected QP of ours would get it: no options, no extensions, one
+ * tag at most. The module looks closer.
+ */
+static __always_inline bool xroce_plain(const u8 *data, const u8 *end)
+{
+	const u8 *l3 = data + 14;
+	u32 type;
+
+	if (l3 + 48 > end)
+		return false;
+	type = xroce_get16(data + 12);
+	if (type == XROCE_ETH_P_8021Q) {
+		type = xroce_get16(data + 16);
+		l3 += 4;
+	}
+	if (type == XROCE_ETH_P_IP)
+		return l3[0] == 0x45 && l3[9] == XROCE_IP_UDP &&
+		       xroce_get16(l3 + 22) == XROCE_UDP_PORT;
+	return type == XROCE_ETH_P_IPV6 && l3 + 48 <= end &&
+	       l3[6] == XROCE_IP_UDP && xroce_get16(l3 + 42) == XROCE_UDP_PORT;
+}
+
 SEC("xdp.frags")
 int xroce(struct xdp_md *ctx)
 {
@@ -69,16 +92,16 @@ int xroce(struct xdp_md *ctx)
 	int is, got;
 	s32 cpu;
 
-	is = xroce_encap_parse(&e, data, end, bpf_xdp_get_buff_len(ctx));
-	if (is == XROCE_ENCAP_OTHER)
-		return PASS(OTHER);
-	if (is == XROCE_ENCAP_ROCE) {
+	if (xroce_plain(data, end)) {
 		got = xroce_receive(ctx, &stat);
 		if (got == XROCE_XDP_RX_TAKEN)
 			return xroce_verdict(stat, XDP_DROP);
 		if (got >= 0)
 			return xroce_steer(got);
 	}
+	is = xroce_encap_parse(&e, data, end, bpf_xdp_get_buff_len(ctx));
+	if (is == XROCE_ENCAP_OTHER)
+		return PASS(OTHER);
 	if (!xroce_is_ours(ctx, &to, data, e.dgid))
 		return PASS(NOT_OURS);
 	if (e.opts)

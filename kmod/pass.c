@@ -30,7 +30,7 @@ struct xroce_pass {
 	struct xroce_link *link;
 	bool given;
 	bool done;
-	struct xroce_hot kept;
+	u8 kept[offsetof(struct xroce_hot, epsn)];
 };
 
 static DEFINE_PER_CPU(struct xroce_pass, xroce_passes);
@@ -39,18 +39,10 @@ static DEFINE_PER_CPU(struct xroce_pass, xroce_passes);
 static void hot_mend(struct xroce_pass *p)
 {
 	struct xroce_hot *hot = &p->qp->hot;
-	const struct xroce_hot *kept = &p->kept;
 
 	if (!p->given)
 		return;
-	hot->qpn = kept->qpn;
-	hot->dest_qpn = kept->dest_qpn;
-	hot->state = kept->state;
-	hot->transport = kept->transport;
-	hot->mtu_shift = kept->mtu_shift;
-	hot->una = kept->una;
-	hot->next = kept->next;
-	hot->max = kept->max;
+	memcpy(hot, p->kept, sizeof(p->kept));
 	hot->epsn &= XROCE_PSN_MASK;
 	hot->msn &= XROCE_PSN_MASK;
 	hot->msg &= XROCE_OP_SEND | XROCE_OP_WRITE;
@@ -62,7 +54,7 @@ static void hot_mend(struct xroce_pass *p)
 /* The core has been here: what it says now is what counts. */
 static void hot_keep(struct xroce_pass *p)
 {
-	p->kept = p->qp->hot;
+	memcpy(p->kept, &p->qp->hot, sizeof(p->kept));
 }
 
 static struct xroce_link *xdp_link(const struct xdp_buff *xdp)

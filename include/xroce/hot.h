@@ -46,17 +46,17 @@ struct xroce_seen {
  * @state: &enum xroce_qps
  * @transport: XROCE_RC or XROCE_UC: upper bits of the opcodes it speaks
  * @mtu_shift: log2 of the path MTU, 8..12
+ * @una: requester: oldest PSN not acknowledged
+ * @next: requester: next PSN to send; una <= next <= max
+ * @max: requester: one past the highest PSN ever sent
  * @epsn: responder: next PSN expected
  * @msn: responder: messages completed, modulo 2^24
  * @msg: responder: XROCE_OP_SEND or XROCE_OP_WRITE inside a message, else 0
  * @resp_flags: &enum xroce_resp_flags
- * @una: requester: oldest PSN not acknowledged
- * @next: requester: next PSN to send; una <= next <= max
- * @max: requester: one past the highest PSN ever sent
  * @pkt: what a program in XDP decides about, while it has the QP
  *
- * A program that writes may change @epsn, @msn, @msg and @resp_flags; what else
- * it writes is as it was when the module looks again.
+ * A program may change @epsn, @msn, @msg and @resp_flags; what it writes before
+ * them is as it was when the module looks again.
  */
 struct xroce_hot {
 	u32 qpn;
@@ -65,13 +65,13 @@ struct xroce_hot {
 	u8 transport;
 	u8 mtu_shift;
 	u8 pad;
+	u32 una;
+	u32 next;
+	u32 max;
 	u32 epsn;
 	u32 msn;
 	u32 msg;
 	u32 resp_flags;
-	u32 una;
-	u32 next;
-	u32 max;
 	struct xroce_seen pkt;
 	u32 reserved[2];
 };
