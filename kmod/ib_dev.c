@@ -55,7 +55,9 @@ static int xroce_ib_query_device(struct ib_device *ib,
 				 IB_DEVICE_RC_RNR_NAK_GEN |
 				 IB_DEVICE_MEM_MGT_EXTENSIONS |
 				 IB_DEVICE_MEM_WINDOW |
-				 IB_DEVICE_MEM_WINDOW_TYPE_2B;
+				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				 IB_DEVICE_FLUSH_GLOBAL |
+				 IB_DEVICE_ATOMIC_WRITE;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY;
 	attr->max_qp = XROCE_MAX_QP;
 	attr->max_qp_wr = XROCE_MAX_QP_WR;

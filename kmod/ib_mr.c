@@ -12,7 +12,7 @@
 
 #define XROCE_MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
-			 IB_ACCESS_MW_BIND)
+			 IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL)
 
 static struct xroce_kmr *to_kmr(struct ib_mr *ib)
 {

@@ -7,8 +7,10 @@
 
 #include "xroce.h"
 
+/* A right to what no region has is an empty one. */
 #define XROCE_QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
-			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
+			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
+			 IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT)
 
 static void kqp_free_rcu(struct rcu_head *rcu)
 {
@@ -66,6 +68,8 @@ static int kqp_alloc_sq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 	struct xroce_req *req = &kqp->qp.req;
 	u32 depth, stride;
 
+	/* What an atomic WRITE writes may always be in its work request. */
+	cap->max_inline_data = max_t(u32, cap->max_inline_data, sizeof(u64));
 	depth = roundup_pow_of_two(max(cap->max_send_wr, 1U));
 	stride = ALIGN(sizeof(struct xroce_send_wqe) +
 		       max_t(u32, cap->max_inline_data, cap->max_send_sge *

@@ -86,6 +86,8 @@ const char *opcode_name(u8 opcode)
 		[XROCE_FETCH_ADD] = "FETCH_ADD",
 		[XROCE_SEND_LAST_INV] = "SEND_LAST_INV",
 		[XROCE_SEND_ONLY_INV] = "SEND_ONLY_INV",
+		[XROCE_FLUSH] = "FLUSH",
+		[XROCE_ATOMIC_WRITE] = "ATOMIC_WRITE",
 	};
 
 	if (opcode == XROCE_CNP)
@@ -253,6 +255,10 @@ static void show_ext(const struct xroce_pkt *pkt)
 	if (info & XROCE_OP_DETH) {
 		out_fmt("qkey", "%#x", pkt->qkey);
 		out_fmt("sqpn", "%#x", pkt->sqpn);
+	}
+	if (info & XROCE_OP_FLUSH) {
+		out_uint("plt", pkt->flush & XROCE_FETH_PLT);
+		out_uint("sel", pkt->flush >> XROCE_FETH_SEL_SHIFT);
 	}
 	if (info & (XROCE_OP_RETH | XROCE_OP_ATOMIC)) {
 		out_fmt("va", "%#llx", (unsigned long long)pkt->va);

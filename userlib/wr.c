@@ -141,6 +141,37 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey,
 		wqe->rdma.swap_add = add;
 }
 
+static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,
+			    const void *value)
+{
+	struct xroce_send_wqe *wqe;
+
+	wqe = wr_begin_rdma(qp, IBV_WR_ATOMIC_WRITE, rkey, addr);
+	if (!wqe)
+		return;
+	wqe->flags |= XROCE_WR_INLINE;
+	wqe->inline_len = sizeof(uint64_t);
+	memcpy(wqe->inline_data, value, sizeof(uint64_t));
+}
+
+static void wr_flush(struct ibv_qp_ex *ibqp, uint32_t rkey, uint64_t addr,
+		     size_t len, uint8_t type, uint8_t level)
+{
+	struct xroce_send_wqe *wqe = wr_begin(ibqp, IBV_WR_FLUSH);
+
+	if (!wqe)
+		return;
+	if (len > UINT32_MAX || type > 0xf || level > 3) {
+		wr_fail(to_xqp_ex(ibqp), EINVAL);
+		return;
+	}
+	wqe->flush.remote_addr = addr;
+	wqe->flush.rkey = rkey;
+	wqe->flush.length = len;
+	wqe->flush.type = type;
+	wqe->flush.level = level;
+}
+
 static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 {
 	struct xroce_send_wqe *wqe = wr_begin(qp, IBV_WR_LOCAL_INV);
@@ -277,6 +308,10 @@ void xroce_wr_set_ops(struct xroce_qp *qp, uint64_t ops)
 		ex->wr_rdma_write_imm = wr_rdma_write_imm;
 	if (ops & IBV_QP_EX_WITH_RDMA_READ)
 		ex->wr_rdma_read = wr_rdma_read;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_WRITE)
+		ex->wr_atomic_write = wr_atomic_write;
+	if (ops & IBV_QP_EX_WITH_FLUSH)
+		ex->wr_flush = wr_flush;
 	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
 		ex->wr_local_inv = wr_local_inv;
 	if (ops & IBV_QP_EX_WITH_BIND_MW)

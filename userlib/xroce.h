@@ -268,7 +268,8 @@ bool xroce_wr_may_inline(enum ibv_wr_opcode opcode);
 #define XROCE_RC_OPS (XROCE_UC_OPS | IBV_QP_EX_WITH_SEND_WITH_INV |	\
 		      IBV_QP_EX_WITH_RDMA_READ |			\
 		      IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |		\
-		      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+		      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |		\
+		      IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_FLUSH)
 void xroce_wr_set_ops(struct xroce_qp *qp, uint64_t ops);
 
 #endif /* XROCE_PROVIDER_H */

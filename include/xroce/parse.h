@@ -29,6 +29,7 @@ enum xroce_parse_error {
  * @rkey: RETH or AtomicETH key, or the IETH's key to invalidate
  * @dma_len: RETH length
  * @syndrome: AETH syndrome
+ * @flush: FETH: placement type, and selectivity from XROCE_FETH_SEL_SHIFT on
  * @imm: immediate data, as on the wire
  * @swap_add: AtomicETH, or the original value of an atomic ACK
  * @qkey: DETH key
@@ -38,7 +39,10 @@ struct xroce_pkt {
 	u8 opcode;
 	u8 flags;
 	u8 pad;
-	u8 syndrome;
+	union {
+		u8 syndrome;
+		u8 flush;
+	};
 	u16 pkey;
 	u16 hdr_len;
 	u32 info;
@@ -113,6 +117,15 @@ static __always_inline int xroce_parse(struct xroce_pkt *pkt, const u8 *p,
 		pkt->sqpn = be32_to_cpu(deth->sqpn) & XROCE_QPN_MASK;
 		p += sizeof(*deth);
 		pkt->hdr_len += sizeof(*deth);
+	}
+	if (info & XROCE_OP_FLUSH) {
+		const struct xroce_word *x = (const void *)p;
+
+		if (p + 4 > end)
+			return XROCE_PARSE_SHORT;
+		pkt->flush = be32_to_cpu(x->v);
+		p += 4;
+		pkt->hdr_len += 4;
 	}
 	if (info & XROCE_OP_RETH) {
 		const struct xroce_reth *reth = (const void *)p;

@@ -101,7 +101,17 @@ enum xroce_opcode {
 	XROCE_FETCH_ADD		= 0x14,
 	XROCE_SEND_LAST_INV	= 0x16,
 	XROCE_SEND_ONLY_INV	= 0x17,
+	XROCE_FLUSH		= 0x1c,	/* Annex A19 */
+	XROCE_ATOMIC_WRITE	= 0x1d,
 };
+
+/* FETH, Annex A19.4: what is to be reached, and of how much. */
+#define XROCE_FLUSH_GLOBAL	(1 << 0)
+#define XROCE_FLUSH_PERSISTENT	(1 << 1)
+#define XROCE_FETH_PLT		0x0f
+#define XROCE_FETH_SEL_SHIFT	4
+#define XROCE_FLUSH_RANGE	0
+#define XROCE_FLUSH_MR		1
 
 /* AETH syndromes, IBTA 9.7.5.2.1. */
 #define XROCE_AETH_TYPE		0x60

@@ -146,17 +146,19 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 	const struct xroce_send_wqe *wqe = xroce_req_wqe(req, req->head);
 	const struct xroce_swq *e = xroce_req_swq(req, req->head);
 	bool atomic = pkt->info & XROCE_OP_ATOMIC_ACK;
-	bool read = wqe->opcode == XROCE_WR_RDMA_READ;
 	struct xroce_io io = {};
 	u32 off, len;
 
 	if (req->head == req->tail || !e->started ||
-	    !xroce_wqe_is_read(wqe) || atomic == read) {
+	    !xroce_wqe_is_read(wqe) || atomic != xroce_wqe_is_atomic(wqe)) {
 		xroce_qp_verdict(qp, XROCE_CNT_DROP_GHOST);
 		return;
 	}
 	off = ((pkt->psn - e->psn) & XROCE_PSN_MASK) << qp->hot.mtu_shift;
 	len = min(e->len - off, xroce_mtu(qp));
+	/* An atomic WRITE's length is what it has written. */
+	if (wqe->opcode == XROCE_WR_ATOMIC_WRITE)
+		len = 0;
 	if (!atomic && pkt->payload_len != len) {
 		xroce_req_fail(qp, XROCE_WC_BAD_RESP_ERR);
 		return;

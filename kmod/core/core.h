@@ -33,6 +33,7 @@
 #define XROCE_REMOTE_ATOMIC	(1 << 3)
 #define XROCE_MW_BIND		(1 << 4)
 #define XROCE_ZERO_BASED	(1 << 5)
+#define XROCE_ACCESS_FLUSH	(1 << 8)	/* global visibility */
 #define XROCE_REMOTE		(XROCE_REMOTE_WRITE | XROCE_REMOTE_READ | \
 				 XROCE_REMOTE_ATOMIC)
 
@@ -303,7 +304,8 @@ enum xroce_rd_state {
 };
 
 /**
- * struct xroce_rd - a READ or atomic that the responder has accepted
+ * struct xroce_rd - a READ, atomic or the like that the responder has accepted
+ * @kind: XROCE_OP_READ, _ATOMIC, _FLUSH or _ATOMIC_WRITE
  * @again: it had been answered in full before it became active
  * @psn, @npsn: the PSNs of its responses
  * @start, @stop: those asked for last: a duplicate may ask for a part
@@ -313,8 +315,8 @@ enum xroce_rd_state {
  */
 struct xroce_rd {
 	u8 state;
-	bool atomic;
 	bool again;
+	u32 kind;
 	u32 psn;
 	u32 npsn;
 	u32 start;
@@ -696,11 +698,19 @@ static inline bool xroce_wr_is_local(u8 wr)
 	       wr == XROCE_WR_REG_MR;
 }
 
-/* READ and atomics: those that are answered with data. */
+/* READ, atomics and their like: those that are answered by responses. */
 static inline bool xroce_wqe_is_read(const struct xroce_send_wqe *wqe)
 {
-	return wqe->opcode >= XROCE_WR_RDMA_READ &&
-	       wqe->opcode <= XROCE_WR_ATOMIC_FETCH_AND_ADD;
+	return (wqe->opcode >= XROCE_WR_RDMA_READ &&
+		wqe->opcode <= XROCE_WR_ATOMIC_FETCH_AND_ADD) ||
+	       wqe->opcode == XROCE_WR_FLUSH ||
+	       wqe->opcode == XROCE_WR_ATOMIC_WRITE;
+}
+
+static inline bool xroce_wqe_is_atomic(const struct xroce_send_wqe *wqe)
+{
+	return wqe->opcode == XROCE_WR_ATOMIC_CMP_AND_SWP ||
+	       wqe->opcode == XROCE_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 #endif /* XROCE_CORE_H */

@@ -15,12 +15,6 @@
  */
 #define XROCE_READ_PIECE	16
 
-static bool xroce_wqe_is_atomic(const struct xroce_send_wqe *wqe)
-{
-	return wqe->opcode == XROCE_WR_ATOMIC_CMP_AND_SWP ||
-	       wqe->opcode == XROCE_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 /* What each service offers (IBTA table 46). */
 static bool xroce_wqe_offered(const struct xroce_qp *qp, u8 wr)
 {
@@ -29,13 +23,27 @@ static bool xroce_wqe_offered(const struct xroce_qp *qp, u8 wr)
 	switch (qp->hot.transport) {
 	case XROCE_RC:
 		return wr <= XROCE_WR_ATOMIC_FETCH_AND_ADD ||
-		       wr == XROCE_WR_SEND_WITH_INV;
+		       wr == XROCE_WR_SEND_WITH_INV || wr == XROCE_WR_FLUSH ||
+		       wr == XROCE_WR_ATOMIC_WRITE;
 	case XROCE_UC:
 		return wr <= XROCE_WR_SEND_WITH_IMM;
 	case XROCE_UD:
 		return wr == XROCE_WR_SEND || wr == XROCE_WR_SEND_WITH_IMM;
 	}
 	return false;
+}
+
+/* Once its length is known: what asks for responses. */
+static u8 xroce_wqe_check_read(const struct xroce_req *req,
+			       const struct xroce_send_wqe *wqe, u64 len)
+{
+	if (!req->max_rd_atomic)
+		return XROCE_WC_LOC_QP_OP_ERR;
+	if (wqe->opcode == XROCE_WR_FLUSH)
+		return len ? XROCE_WC_LOC_LEN_ERR : 0;
+	if (wqe->opcode != XROCE_WR_RDMA_READ && len != sizeof(u64))
+		return XROCE_WC_LOC_LEN_ERR;
+	return 0;
 }
 
 /*
@@ -57,9 +65,13 @@ static u8 xroce_wqe_check(const struct xroce_qp *qp,
 		return XROCE_WC_LOC_QP_OP_ERR;
 	if (wqe->flags & XROCE_WR_INLINE) {
 		if (wqe->inline_len > req->max_inline ||
-		    xroce_wqe_is_read(wqe) || xroce_wr_is_local(wqe->opcode))
+		    xroce_wr_is_local(wqe->opcode) ||
+		    (xroce_wqe_is_read(wqe) &&
+		     wqe->opcode != XROCE_WR_ATOMIC_WRITE))
 			return XROCE_WC_LOC_QP_OP_ERR;
 		*len = wqe->inline_len;
+		if (xroce_wqe_is_read(wqe))
+			return xroce_wqe_check_read(req, wqe, *len);
 		return ud && *len > xroce_mtu(qp) ? XROCE_WC_LOC_LEN_ERR : 0;
 	}
 	if (wqe->num_sge > req->max_sge ||
@@ -70,13 +82,7 @@ static u8 xroce_wqe_check(const struct xroce_qp *qp,
 	if (sum > (ud ? xroce_mtu(qp) : XROCE_MAX_MSG))
 		return XROCE_WC_LOC_LEN_ERR;
 	*len = sum;
-	if (!xroce_wqe_is_read(wqe))
-		return 0;
-	if (!req->max_rd_atomic)
-		return XROCE_WC_LOC_QP_OP_ERR;
-	if (xroce_wqe_is_atomic(wqe) && sum != sizeof(u64))
-		return XROCE_WC_LOC_LEN_ERR;
-	return 0;
+	return xroce_wqe_is_read(wqe) ? xroce_wqe_check_read(req, wqe, sum) : 0;
 }
 
 /* Copy one work request from the ring's slot; nothing is read there twice. */
@@ -158,6 +164,10 @@ static u8 xroce_wc_opcode(u8 wr)
 		return XROCE_WC_COMP_SWAP;
 	case XROCE_WR_ATOMIC_FETCH_AND_ADD:
 		return XROCE_WC_FETCH_ADD;
+	case XROCE_WR_FLUSH:
+		return XROCE_WC_FLUSH;
+	case XROCE_WR_ATOMIC_WRITE:
+		return XROCE_WC_ATOMIC_WRITE;
 	case XROCE_WR_LOCAL_INV:
 		return XROCE_WC_LOCAL_INV;
 	case XROCE_WR_BIND_MW:
@@ -398,40 +408,113 @@ static void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e,
 	xroce_req_arm(qp);
 }
 
+/* The payload of a request. Return: @f, or NULL: the work request has failed. */
+static struct xroce_frame *xroce_req_fill(struct xroce_qp *qp,
+					  struct xroce_frame *f,
+					  const struct xroce_send_wqe *wqe,
+					  struct xroce_swq *e, u32 off, u32 len)
+{
+	struct xroce_io io = { .frame = f, .off = f->payload };
+
+	if (wqe->flags & XROCE_WR_INLINE) {
+		xroce_frame_write(f, f->payload, wqe->inline_data + off, len);
+		return f;
+	}
+	if (xroce_sge_copy(qp, wqe->sge, wqe->num_sge, 0, off, len, &io))
+		return f;
+	xroce_env_frame_free(f);
+	e->status = XROCE_WC_LOC_PROT_ERR;
+	return NULL;
+}
+
+/* A piece of a READ; @n: the responses that it asks for. */
+static struct xroce_frame *xroce_read_frame(struct xroce_qp *qp,
+					    const struct xroce_send_wqe *wqe,
+					    const struct xroce_swq *e, u32 *n)
+{
+	u32 done = (qp->hot.next - e->psn) & XROCE_PSN_MASK;
+	u32 off = done << qp->hot.mtu_shift;
+	struct xroce_reth eth = {
+		.va = cpu_to_be64(wqe->rdma.remote_addr + off),
+		.rkey = cpu_to_be32(wqe->rdma.rkey),
+	};
+
+	*n = min(XROCE_READ_PIECE - done % XROCE_READ_PIECE, e->npsn - done);
+	eth.len = cpu_to_be32(min(e->len - off, *n << qp->hot.mtu_shift));
+	return xroce_frame_new(qp, XROCE_READ_REQ, qp->hot.next, 0, &eth,
+			       sizeof(eth), 0);
+}
+
+static struct xroce_frame *xroce_atomic_frame(struct xroce_qp *qp,
+					      const struct xroce_send_wqe *wqe)
+{
+	struct xroce_atomiceth eth = {
+		.va = cpu_to_be64(wqe->rdma.remote_addr),
+		.rkey = cpu_to_be32(wqe->rdma.rkey),
+		.swap_add = cpu_to_be64(wqe->rdma.swap_add),
+		.compare = cpu_to_be64(wqe->rdma.compare),
+	};
+	u8 op = wqe->opcode == XROCE_WR_ATOMIC_CMP_AND_SWP ? XROCE_CMP_SWAP :
+							    XROCE_FETCH_ADD;
+
+	return xroce_frame_new(qp, op, qp->hot.next, 0, &eth, sizeof(eth), 0);
+}
+
+static struct xroce_frame *xroce_flush_frame(struct xroce_qp *qp,
+					     const struct xroce_send_wqe *wqe)
+{
+	struct {
+		struct xroce_word feth;
+		struct xroce_reth reth;
+	} __packed eth = {
+		.feth.v = cpu_to_be32((wqe->flush.type & XROCE_FETH_PLT) |
+				      (wqe->flush.level & 3) <<
+				      XROCE_FETH_SEL_SHIFT),
+		.reth.va = cpu_to_be64(wqe->flush.remote_addr),
+		.reth.rkey = cpu_to_be32(wqe->flush.rkey),
+		.reth.len = cpu_to_be32(wqe->flush.length),
+	};
+
+	return xroce_frame_new(qp, XROCE_FLUSH, qp->hot.next, 0, &eth,
+			       sizeof(eth), 0);
+}
+
+static struct xroce_frame *xroce_awrite_frame(struct xroce_qp *qp,
+					      const struct xroce_send_wqe *wqe,
+					      struct xroce_swq *e)
+{
+	struct xroce_reth eth = {
+		.va = cpu_to_be64(wqe->rdma.remote_addr),
+		.rkey = cpu_to_be32(wqe->rdma.rkey),
+		.len = cpu_to_be32(sizeof(u64)),
+	};
+	struct xroce_frame *f;
+
+	f = xroce_frame_new(qp, XROCE_ATOMIC_WRITE, qp->hot.next, 0, &eth,
+			    sizeof(eth), sizeof(u64));
+	return f ? xroce_req_fill(qp, f, wqe, e, 0, sizeof(u64)) : NULL;
+}
+
 static struct xroce_frame *xroce_req_read(struct xroce_qp *qp,
 					  const struct xroce_send_wqe *wqe,
 					  struct xroce_swq *e)
 {
-	u32 done = (qp->hot.next - e->psn) & XROCE_PSN_MASK;
-	u32 n = XROCE_READ_PIECE - done % XROCE_READ_PIECE;
-	u32 off = done << qp->hot.mtu_shift;
 	struct xroce_req *req = &qp->req;
-	u32 psn = qp->hot.next;
+	u32 psn = qp->hot.next, n = 1;
 	struct xroce_frame *f;
 
-	if (xroce_wqe_is_atomic(wqe)) {
-		struct xroce_atomiceth eth = {
-			.va = cpu_to_be64(wqe->rdma.remote_addr),
-			.rkey = cpu_to_be32(wqe->rdma.rkey),
-			.swap_add = cpu_to_be64(wqe->rdma.swap_add),
-			.compare = cpu_to_be64(wqe->rdma.compare),
-		};
-		u8 op = wqe->opcode == XROCE_WR_ATOMIC_CMP_AND_SWP ?
-			XROCE_CMP_SWAP : XROCE_FETCH_ADD;
-
-		n = 1;
-		f = xroce_frame_new(qp, op, psn, 0, &eth, sizeof(eth), 0);
-	} else {
-		struct xroce_reth eth = {
-			.va = cpu_to_be64(wqe->rdma.remote_addr + off),
-			.rkey = cpu_to_be32(wqe->rdma.rkey),
-		};
-
-		n = min(n, e->npsn - done);
-		eth.len = cpu_to_be32(min(e->len - off,
-					  n << qp->hot.mtu_shift));
-		f = xroce_frame_new(qp, XROCE_READ_REQ, psn, 0, &eth,
-				    sizeof(eth), 0);
+	switch (wqe->opcode) {
+	case XROCE_WR_RDMA_READ:
+		f = xroce_read_frame(qp, wqe, e, &n);
+		break;
+	case XROCE_WR_FLUSH:
+		f = xroce_flush_frame(qp, wqe);
+		break;
+	case XROCE_WR_ATOMIC_WRITE:
+		f = xroce_awrite_frame(qp, wqe, e);
+		break;
+	default:
+		f = xroce_atomic_frame(qp, wqe);
 	}
 	if (!f)
 		return NULL;
@@ -488,7 +571,6 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	u32 len = min(e->len - off, xroce_mtu(qp));
 	bool last = done + 1 == e->npsn;
 	struct xroce_req *req = &qp->req;
-	struct xroce_io io = {};
 	struct xroce_frame *f;
 	u8 ext[sizeof(struct xroce_reth) + sizeof(struct xroce_word)];
 	u32 ext_len = 0, info;
@@ -534,18 +616,8 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	f = xroce_frame_new(qp, op, qp->hot.next,
 			    last && (wqe->flags & XROCE_WR_SOLICITED) ?
 			    XROCE_BTH_SE : 0, ext, ext_len, len);
-	if (!f)
+	if (!f || !xroce_req_fill(qp, f, wqe, e, off, len))
 		return NULL;
-	io.frame = f;
-	io.off = f->payload;
-	if (wqe->flags & XROCE_WR_INLINE) {
-		xroce_frame_write(f, f->payload, wqe->inline_data + off, len);
-	} else if (!xroce_sge_copy(qp, wqe->sge, wqe->num_sge, 0, off, len,
-				   &io)) {
-		xroce_env_frame_free(f);
-		e->status = XROCE_WC_LOC_PROT_ERR;
-		return NULL;
-	}
 	xroce_req_sent(qp, e, 1);
 	if (!xroce_qp_reliable(qp))
 		return f;

@@ -8,6 +8,9 @@
  */
 #include "core.h"
 
+/* What is answered by responses, and remembered. */
+#define XROCE_RD_KINDS	(XROCE_OP_READ | XROCE_OP_ATOMIC | XROCE_OP_FLUSH | \
+			 XROCE_OP_ATOMIC_WRITE)
 /* A flow's notifications of congestion are at least this far apart, ns. */
 #define XROCE_CNP_GAP		50000
 
@@ -294,8 +297,11 @@ static struct xroce_rd *xroce_resp_accept(struct xroce_qp *qp,
 	rd->psn = pkt->psn;
 	rd->start = pkt->psn;
 	rd->next = pkt->psn;
+	rd->kind = pkt->info & XROCE_RD_KINDS;
 	rd->va = pkt->va;
 	rd->rkey = pkt->rkey;
+	rd->len = 0;
+	rd->npsn = 1;
 	rd->msn = xroce_psn_add(qp->hot.msn, 1);
 	return rd;
 }
@@ -325,7 +331,6 @@ static u32 xroce_resp_read(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 	rd = xroce_resp_accept(qp, pkt);
 	if (!rd)
 		return 0;
-	rd->atomic = false;
 	rd->len = pkt->dma_len;
 	rd->npsn = max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u);
 	xroce_resp_accepted(&qp->resp, rd);
@@ -378,15 +383,89 @@ static u32 xroce_resp_atomic(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 			xroce_resp_invalid(qp);
 			return 0;
 		}
-		rd->atomic = true;
-		rd->npsn = 1;
-		rd->len = len;
 		rd->value = xroce_atomic((u64 *)p, pkt);
 		xroce_resp_accepted(&qp->resp, rd);
 		xroce_env_count(qp->dev, XROCE_CNT_RX_ATOMIC, 1);
 	}
 	xroce_mr_put(mr);
 	return rd ? 1 : 0;
+}
+
+/* Eight bytes that nobody sees in parts (Annex A19.5). */
+static u32 xroce_resp_awrite(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+	u32 len = sizeof(u64);
+	struct xroce_mr *mr;
+	struct xroce_rd *rd;
+	u64 value;
+	u8 *p;
+
+	if (pkt->va & 7 || pkt->dma_len != len || pkt->payload_len != len) {
+		xroce_resp_invalid(qp);
+		return 0;
+	}
+	mr = qp->access & XROCE_REMOTE_WRITE ?
+	     xroce_mr_get(qp, qp->pd, pkt->rkey, XROCE_REMOTE_WRITE, pkt->va,
+			  len) : NULL;
+	if (!mr) {
+		xroce_resp_no_access(qp);
+		return 0;
+	}
+	p = xroce_mr_span(mr, pkt->va, &len);
+	rd = NULL;
+	/* An address aligned for the peer need not be so here. */
+	if ((unsigned long)p & 7 || len != sizeof(u64))
+		xroce_resp_invalid(qp);
+	else
+		rd = xroce_resp_accept(qp, pkt);
+	if (rd) {
+		xroce_env_read(rx, pkt->hdr_len, &value, sizeof(value));
+		WRITE_ONCE(*(u64 *)p, value);
+		xroce_resp_accepted(&qp->resp, rd);
+		xroce_env_count(qp->dev, XROCE_CNT_RX_WRITE, 1);
+	}
+	xroce_mr_put(mr);
+	return rd ? 1 : 0;
+}
+
+/*
+ * What has been placed is in memory that all CPUs see alike: for that there is
+ * nothing to do but to answer in turn (Annex A19.6). Persistence is not offered,
+ * so no region has the right.
+ */
+static u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt *pkt)
+{
+	u8 level = pkt->flush >> XROCE_FETH_SEL_SHIFT;
+	struct xroce_mr *mr = xroce_env_mr(qp->dev, pkt->rkey);
+	u64 va = pkt->va;
+	u32 len = pkt->dma_len;
+	struct xroce_rd *rd;
+
+	if (!(pkt->flush & XROCE_FETH_PLT) ||
+	    level > XROCE_FLUSH_MR) {
+		xroce_resp_invalid(qp);
+		return 0;
+	}
+	if (mr && level == XROCE_FLUSH_MR) {
+		va = mr->iova;
+		len = 0;
+	}
+	mr = NULL;
+	if ((pkt->flush & XROCE_FETH_PLT) == XROCE_FLUSH_GLOBAL &&
+	    qp->access & XROCE_ACCESS_FLUSH)
+		mr = xroce_mr_get(qp, qp->pd, pkt->rkey, XROCE_ACCESS_FLUSH,
+				  va, len);
+	if (!mr) {
+		xroce_resp_no_access(qp);
+		return 0;
+	}
+	xroce_mr_put(mr);
+	rd = xroce_resp_accept(qp, pkt);
+	if (!rd)
+		return 0;
+	xroce_resp_accepted(&qp->resp, rd);
+	return 1;
 }
 
 /*
@@ -425,14 +504,14 @@ static void xroce_resp_duplicate(struct xroce_qp *qp,
 		return;
 	}
 	rd = xroce_resp_find(resp, pkt->psn);
-	if (!rd || rd->atomic != !!(pkt->info & XROCE_OP_ATOMIC) ||
+	if (!rd || rd->kind != (pkt->info & XROCE_RD_KINDS) ||
 	    rd->rkey != pkt->rkey)
 		goto drop;
 	n = (pkt->psn - rd->psn) & XROCE_PSN_MASK;
 	off = n << qp->hot.mtu_shift;
 	if (rd->va + off != pkt->va)
 		goto drop;
-	if (rd->atomic) {
+	if (rd->kind != XROCE_OP_READ) {
 		rd->stop = xroce_psn_add(rd->psn, 1);
 	} else {
 		if (pkt->dma_len > rd->len - off)
@@ -534,6 +613,10 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		npsn = xroce_resp_write(qp, rx);
 	else if (pkt->info & XROCE_OP_READ)
 		npsn = xroce_resp_read(qp, pkt);
+	else if (pkt->info & XROCE_OP_FLUSH)
+		npsn = xroce_resp_flush(qp, pkt);
+	else if (pkt->info & XROCE_OP_ATOMIC_WRITE)
+		npsn = xroce_resp_awrite(qp, rx);
 	else
 		npsn = xroce_resp_atomic(qp, pkt);
 	if (!npsn)
@@ -600,7 +683,7 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp,
 	u32 off, len;
 	u8 op;
 
-	if (rd->atomic) {
+	if (rd->kind == XROCE_OP_ATOMIC) {
 		struct {
 			struct xroce_aeth aeth;
 			struct xroce_atomicacketh ack;

@@ -8,7 +8,7 @@
 #   | nvme0n1 -- xr1 (itself) -- ram0   |		198.18.1.1
 #   +-----------------------------------+
 #
-# DEVTYPE=xroce|rxe  XROCE_XDP=off|generic|native
+# DEVTYPE=xroce|rxe  XROCE_XDP=off|generic|native  XROCE_LONG: a larger disk
 
 # shellcheck source-path=SCRIPTDIR
 cd "$(dirname "$0")" || exit 1
@@ -18,7 +18,8 @@ cd "$(dirname "$0")" || exit 1
 
 CFG=/sys/kernel/config/nvmet
 NQN=nqn.2014-08.org.nvmexpress:xroce
-SIZE=$((64 * 1024))	# KiB
+SIZE=$((32 * 1024))	# KiB
+[ -z "${XROCE_LONG:-}" ] || SIZE=$((SIZE * 8))
 label="$DEVTYPE $XROCE_XDP"
 
 here_more_end() {

@@ -54,7 +54,7 @@ static const struct {
 	u32 pages;
 	u8 shift;
 } mrs[4] = {
-	{ 15 | XROCE_MW_BIND, 0x10000, 3 * PAGE - 300, 104, 3, 12 },
+	{ 15 | XROCE_MW_BIND | XROCE_ACCESS_FLUSH, 0x10000, 3 * PAGE - 300, 104, 3, 12 },
 	{ XROCE_REMOTE_READ, 0x20000, PAGE, 0, 1, 12 },
 	{ 15, 0x30000, PAGE, 0, 1, 12 },
 	{ 15, -(1ull << 31), 1ull << 31, 4, 1025, 21 },
@@ -182,7 +182,7 @@ static void connect(void)
 		.state = XROCE_QPS_INIT,
 		.pkey = 0xffff,
 		.qkey = QKEY,
-		.access = how & 0x80 ? 15 : get8() & 15,
+		.access = how & 0x80 ? 15 | XROCE_ACCESS_FLUSH : get8() & 15,
 		.path_mtu = 256 << (how & 3),
 		.dest_qpn = QPN,
 		.rq_psn = psns[(how >> 2 & 7) % 6],
@@ -316,7 +316,7 @@ static void post_send(void)
 	wqe->wr_id = w.sq_prod;
 	wqe->opcode = get8();
 	if (!(wqe->opcode & 0x80))
-		wqe->opcode %= 10;
+		wqe->opcode %= 16;
 	wqe->flags = get8() & 0x1f;
 	wqe->num_sge = get8();
 	if (!(wqe->num_sge & 0x80))
@@ -470,11 +470,17 @@ static void packet(void)
 		put_unaligned_be32(QPN, p + 4);
 		ext += 8;
 	}
+	if (info & XROCE_OP_FLUSH) {
+		put_unaligned_be32(how & 0x40 ? k : 1 | (k & 1) << 4, p);
+		p += 4;
+		ext += 4;
+	}
 	if (info & XROCE_OP_RETH) {
 		put_unaligned_be32(key_address(some_key(k), how) >> 32, p);
 		put_unaligned_be32(key_address(some_key(k), how), p + 4);
 		put_unaligned_be32(some_key(k), p + 8);
-		put_unaligned_be32(length(get8()), p + 12);
+		put_unaligned_be32(info & XROCE_OP_ATOMIC_WRITE && !(k & 1) ? 8 :
+				   length(get8()), p + 12);
 		ext += 16;
 	}
 	if (info & XROCE_OP_ATOMIC) {
@@ -484,6 +490,7 @@ static void packet(void)
 		memset(p + 12, k, 16);
 		ext += 28;
 	}
+	p = buf + ip + 12;
 	if (info & XROCE_OP_AETH) {
 		p[0] = get8();
 		memset(p + 1, 0, 3);

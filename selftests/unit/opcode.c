@@ -13,7 +13,8 @@
 /*
  * IBTA 9.2.1 and the tables of 9.4: kind (s send, w write, r read, a atomic,
  * R read response, k ack, K atomic ack), F and L where it begins and ends a
- * message, i immediate, v invalidate, e RETH, h AETH, p payload.
+ * message, i immediate, v invalidate, e RETH, h AETH, p payload; by Annex A19
+ * f flush with its FETH, A atomic write.
  */
 static const struct {
 	u8 op;
@@ -28,6 +29,7 @@ static const struct {
 	{ 0x0f, "RLhp", 4 },	{ 0x10, "RFLhp", 4 },	{ 0x11, "kFLh", 4 },
 	{ 0x12, "KFLh", 12 },	{ 0x13, "aFL", 28 },	{ 0x14, "aFL", 28 },
 	{ 0x16, "sLvp", 4 },	{ 0x17, "sFLvp", 4 },
+	{ 0x1c, "fFLe", 20 },	{ 0x1d, "AFLep", 16 },
 };
 
 static const struct {
@@ -42,7 +44,8 @@ static const struct {
 	{ 'v', XROCE_OP_INV },		{ 'e', XROCE_OP_RETH },
 	{ 'h', XROCE_OP_AETH },		{ 'p', XROCE_OP_PAYLOAD },
 	{ 'd', XROCE_OP_DETH },		{ 'x', XROCE_OP_XRCETH },
-	{ 'c', XROCE_OP_CNP },
+	{ 'c', XROCE_OP_CNP },		{ 'f', XROCE_OP_FLUSH },
+	{ 'A', XROCE_OP_ATOMIC_WRITE },
 };
 
 struct want {
@@ -93,7 +96,7 @@ static struct want want(u8 op)
 		w.hdr += 8;
 		break;
 	case 5:		/* XRC: an SRQ number in requests */
-		if (is && strchr("swra", is[0]))
+		if (is && strchr("swrafA", is[0]))
 			w.hdr += 4;
 		break;
 	default:	/* RD and what is reserved */
@@ -104,7 +107,7 @@ static struct want want(u8 op)
 	w.info = flags_of(is);
 	if (op >> 5 == 3)
 		w.info |= flags_of("d");
-	if (op >> 5 == 5 && strchr("swra", is[0]))
+	if (op >> 5 == 5 && strchr("swrafA", is[0]))
 		w.info |= flags_of("x");
 	w.any_payload = w.info & XROCE_OP_PAYLOAD;
 	return w;
@@ -168,6 +171,10 @@ static bool fields(const struct xroce_pkt *pkt, const u8 *p, struct want w)
 	if (w.info & XROCE_OP_DETH) {
 		ok &= pkt->qkey == be(x, 4) && pkt->sqpn == be(x + 5, 3);
 		x += 8;
+	}
+	if (w.info & XROCE_OP_FLUSH) {
+		ok &= pkt->flush == x[3];
+		x += 4;
 	}
 	if (w.info & XROCE_OP_RETH) {
 		ok &= pkt->va == be(x, 8) && pkt->rkey == be(x + 8, 4);
@@ -290,7 +297,7 @@ static void table(void)
 	}
 	tap_ok(!bad, "all opcodes are what the specification says");
 	/* RC, UC, UD, XRC, CNP */
-	tap_ok(defined == 23 + 12 + 2 + 23 + 1, "%d are defined", defined);
+	tap_ok(defined == 25 + 12 + 2 + 25 + 1, "%d are defined", defined);
 }
 
 /* The longest message that UDP can carry, and one that IP cannot. */

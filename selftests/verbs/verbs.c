@@ -84,7 +84,8 @@ static bool qp_init(struct ibv_qp *qp)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags = ANY_ACCESS & ~IBV_ACCESS_LOCAL_WRITE,
+		.qp_access_flags = (ANY_ACCESS & ~IBV_ACCESS_LOCAL_WRITE) |
+				   IBV_ACCESS_FLUSH_GLOBAL,
 	};
 
 	return !ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
@@ -347,6 +348,8 @@ int main(int argc, char **argv)
 	run("solicited events", test_solicited);
 	run("overflow of a CQ", test_overflow);
 	run("what is not supported says so", test_unsupported);
+	run("FLUSH", test_flush_memory);
+	run("atomic WRITE", test_atomic_write);
 	run("memory window of type 1", test_window_1);
 	run("memory window of type 2", test_window_2);
 	run("what a window may open", test_window_rules);

@@ -24,6 +24,7 @@
 			 IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | \
 			 IBV_QP_EX_WITH_RDMA_READ | \
 			 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | \
+			 IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE | \
 			 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | \
 			 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
@@ -100,6 +101,9 @@ bool test_events(void);
 bool test_solicited(void);
 bool test_overflow(void);
 bool test_unsupported(void);
+/* annex.c */
+bool test_flush_memory(void);
+bool test_atomic_write(void);
 /* window.c */
 bool test_window_1(void);
 bool test_window_2(void);

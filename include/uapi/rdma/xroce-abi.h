@@ -63,6 +63,8 @@ enum xroce_wr {
 	XROCE_WR_LOCAL_INV		= 7,
 	XROCE_WR_BIND_MW		= 8,
 	XROCE_WR_SEND_WITH_INV		= 9,
+	XROCE_WR_FLUSH			= 14,
+	XROCE_WR_ATOMIC_WRITE		= 15,
 };
 
 /* Values of enum ibv_send_flags. */
@@ -114,6 +116,13 @@ struct xroce_send_wqe {
 			__aligned_u64 kernel;	/* 0 from a user */
 		} ud;
 		struct {
+			__aligned_u64 remote_addr;
+			__u32 rkey;
+			__u32 length;
+			__u32 type;	/* enum ib_placement_type */
+			__u32 level;	/* enum ib_selectivity_level */
+		} flush;
+		struct {
 			__aligned_u64 addr;
 			__aligned_u64 length;
 			__u32 lkey;	/* of the region */
@@ -157,6 +166,8 @@ enum xroce_wc {
 	XROCE_WC_FETCH_ADD		= 4,
 	XROCE_WC_BIND_MW		= 5,
 	XROCE_WC_LOCAL_INV		= 6,
+	XROCE_WC_FLUSH			= 8,
+	XROCE_WC_ATOMIC_WRITE		= 9,
 	XROCE_WC_RECV			= 128,
 	XROCE_WC_RECV_RDMA_WITH_IMM	= 129,
 };
