@@ -6,7 +6,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,6 @@
 #include "capture.skel.h"
 
 #define RING_MIB	16
-#define SECOND		1000000000ull
 
 struct verdict {
 	const char *name;
@@ -51,30 +49,14 @@ static const struct verdict verdicts[256] = {
 /**
  * struct session - the capture under way
  * @file: NULL: print
- * @max: packets after which it ends, 0: none
  * @lost: how many the reader knows of
  */
 struct session {
 	struct ng_file *file;
 	struct ng_stats st;
-	u64 max;
+	struct end end;
 	u64 lost;
 };
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-	stop = sig;
-}
-
-static u64 now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * SECOND + ts.tv_nsec;
-}
 
 static bool is_drop(u32 v)
 {
@@ -202,7 +184,7 @@ static int on_packet(void *arg, void *data, size_t size)
 	int n;
 
 	(void)size;
-	if (s->max && s->st.written == s->max)
+	if (s->end.count && s->st.written == s->end.count)
 		return -ECANCELED;
 	n = snprintf(comment, sizeof(comment), "qp %u %s", c->qpn,
 		     v->name ?: "verdict unknown");
@@ -237,19 +219,13 @@ static bool is_there(const struct rdev *dev)
 }
 
 static void run(struct session *s, struct ring_buffer *rb,
-		const struct rdev *dev, u64 ns)
+		const struct rdev *dev)
 {
-	u64 start = now_ns(CLOCK_MONOTONIC), now = start, looked = start;
-	u64 wait;
-	int ret;
+	u64 now, looked = now_ns(CLOCK_MONOTONIC);
+	int ret, wait;
 
-	while (!stop && !(s->max && s->st.written == s->max)) {
-		wait = SECOND / 4;	/* a signal may have come just now */
-		if (ns && now - start >= ns)
-			break;
-		if (ns && ns - (now - start) < wait)
-			wait = ns - (now - start);
-		ret = ring_buffer__poll(rb, (wait + 999999) / 1000000);
+	while ((wait = end_wait(&s->end, s->st.written))) {
+		ret = ring_buffer__poll(rb, wait);
 		if (ret < 0 && ret != -EINTR && ret != -ECANCELED)
 			fail("capture: cannot read the ring: %s", strerror(-ret));
 		flush(s);
@@ -262,20 +238,6 @@ static void run(struct session *s, struct ring_buffer *rb,
 			break;
 		}
 	}
-}
-
-static void on_signals(void)
-{
-	static const int sigs[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction sa = {
-		.sa_handler = on_signal,
-		/* A write is not cut short; but a second signal is the end. */
-		.sa_flags = SA_RESTART | SA_RESETHAND,
-	};
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(sigs); i++)
-		sigaction(sigs[i], &sa, NULL);
 }
 
 static struct xroce_capture *load(const struct xroce_filter *filter, u64 mib)
@@ -319,7 +281,7 @@ static u64 missed(const struct bpf_program *prog)
 }
 
 static void capture(const struct rdev *dev, const struct xroce_filter *filter,
-		    const char *path, struct session *s, u64 ns, u64 mib)
+		    const char *path, struct session *s, u64 mib)
 {
 	struct xroce_capture *skel = load(filter, mib);
 	struct ring_buffer *rb;
@@ -329,7 +291,7 @@ static void capture(const struct rdev *dev, const struct xroce_filter *filter,
 	rb = ring_buffer__new(bpf_map__fd(skel->maps.ring), on_packet, s, NULL);
 	if (!rb)
 		fail("capture: cannot map the ring: %s", strerror(errno));
-	on_signals();
+	end_begin(&s->end);
 	s->st.start = now_ns(CLOCK_REALTIME);
 	xlink_get(dev->name, &xl);
 	snprintf(what, sizeof(what), "RDMA device %s over %s", dev->name,
@@ -339,7 +301,7 @@ static void capture(const struct rdev *dev, const struct xroce_filter *filter,
 	else
 		decode_begin();
 	warn("capturing on %s, end with Ctrl-C", dev->name);
-	run(s, rb, dev, ns);
+	run(s, rb, dev);
 	/* What is in the ring by now was captured. */
 	xroce_capture__detach(skel);
 	ring_buffer__consume(rb);
@@ -376,7 +338,7 @@ void cmd_capture(int argc, char **argv)
 	struct session s = {};
 	struct xlink xl;
 	const struct rdev *dev;
-	u64 ns, mib;
+	u64 mib;
 
 	if (!argc)
 		usage("capture: DEV expected");
@@ -391,11 +353,8 @@ void cmd_capture(int argc, char **argv)
 	filter.dirs = parse_dir(dir);
 	filter.by_qp = !!qp;
 	filter.qpn = qp ? parse_uint("capture: qp", qp, XROCE_QPN_MASK) : 0;
-	s.max = count ? parse_uint("capture: -c", count, ~0ull) : 0;
-	ns = time ? parse_uint("capture: -t", time, 1000000000) * SECOND : 0;
+	s.end = end_parse("capture", count, time);
 	mib = ring ? parse_uint("capture: -B", ring, 1024) : RING_MIB;
-	if ((count && !s.max) || (time && !ns))
-		usage("capture: nothing is captured in no time");
 	if (!mib || mib & (mib - 1))
 		usage("capture: -B: a power of 2 expected, in MiB");
 	dev = rdev_get(argv[0]);
@@ -403,7 +362,7 @@ void cmd_capture(int argc, char **argv)
 		fail("capture: %s is not a device of xroce: others do not show their packets",
 		     dev->name);
 	filter.dev = dev->index;
-	capture(dev, &filter, file, &s, ns, mib);
+	capture(dev, &filter, file, &s, mib);
 }
 
 #else /* !HAVE_BPF */

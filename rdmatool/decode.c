@@ -112,7 +112,7 @@ const char *transport_name(u8 opcode)
 	return "?";
 }
 
-static const char *nak_name(u8 syndrome)
+const char *nak_name(u8 syndrome)
 {
 	static const char *const names[] = {
 		"PSN sequence error", "invalid request",

@@ -30,6 +30,7 @@ static const char help[] =
 "  stat [show] [NAME]\n"
 "  capture NAME [qp N] [peer ADDRESS] [opcode LIST] [verdict LIST]\n"
 "          [dir in|out] [-w FILE] [-c COUNT] [-t SECONDS] [-B MIB]\n"
+"  monitor [dev NAME] [-c COUNT] [-t SECONDS]\n"
 "  decode FILE\n"
 "\n"
 "  NAME is an RDMA device, DEV a network device, TYPE xroce (or rxe, siw),\n"
@@ -47,6 +48,7 @@ static const struct cmd objects[] = {
 	{ "mr", cmd_mr },
 	{ "stat", cmd_stat },
 	{ "capture", cmd_capture },
+	{ "monitor", cmd_monitor },
 	{ "decode", cmd_decode },
 	{}
 };

@@ -8,6 +8,7 @@
 
 #include <linux/netlink.h>
 #include <net/if.h>
+#include <time.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <rdma/rdma_netlink.h>
@@ -56,7 +57,7 @@ void parse_args(const char *what, const struct arg *args, int argc,
 		char **argv);
 u64 parse_uint(const char *what, const char *s, u64 max);
 
-/* link.c, gid.c, res.c, stat.c, capture.c, decode.c: an object each */
+/* link.c, gid.c, res.c, stat.c, capture.c, decode.c, monitor.c: an object each */
 void cmd_link(int argc, char **argv);
 void cmd_gid(int argc, char **argv);
 void cmd_qp(int argc, char **argv);
@@ -65,6 +66,7 @@ void cmd_mr(int argc, char **argv);
 void cmd_stat(int argc, char **argv);
 void cmd_capture(int argc, char **argv);
 void cmd_decode(int argc, char **argv);
+void cmd_monitor(int argc, char **argv);
 
 /* out.c: rows of fields, as text or as JSON */
 void out_open(const char *list);
@@ -161,6 +163,21 @@ void decode_frame(const struct cap_frame *f);
 void decode_end(void);
 const char *opcode_name(u8 opcode);
 const char *transport_name(u8 opcode);
+const char *nak_name(u8 syndrome);
+
+/* end.c: commands that go on by themselves */
+#define SECOND	1000000000ull
+
+struct end {
+	u64 count;		/* 0: any number */
+	u64 ns;			/* 0: for ever */
+	u64 begin;
+};
+
+u64 now_ns(clockid_t clock);
+struct end end_parse(const char *what, const char *count, const char *seconds);
+void end_begin(struct end *end);
+int end_wait(const struct end *end, u64 done);
 
 /* flow.c: the PSN story of each QP */
 struct xroce_encap;
