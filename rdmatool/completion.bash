@@ -12,7 +12,7 @@ _rdmatool()
 	rdma=$(cd /sys/class/infiniband 2>/dev/null && echo *)
 	net=$(cd /sys/class/net 2>/dev/null && echo *)
 	case ${words[*]} in
-	'')		list='link gid qp cq mr stat capture decode help -j -p -d -V' ;;
+	'')		list='link gid qp cq mr stat capture monitor decode help -j -p -d -V' ;;
 	*netdev)	list=$net ;;
 	*type)		list='xroce rxe siw' ;;
 	*xdp)		list='off generic native auto' ;;
@@ -26,6 +26,8 @@ _rdmatool()
 	'link set '?*)	list='xdp steer' ;;
 	decode)		compopt -o default; return ;;
 	capture)	list=$rdma ;;
+	monitor*dev)	list=$rdma ;;
+	monitor*)	list='dev -c -t' ;;
 	'capture '*dir)	list='in out' ;;
 	'capture '*verdict) list='sent received dropped' ;;
 	'capture '*opcode) list='SEND WRITE READ ACKNOWLEDGE ATOMIC CMP FETCH CNP' ;;

@@ -29,10 +29,10 @@ start() {
 	not_ok "capture $*" "$(cat "$name.err")"
 }
 
-# stop NAME - its exit status
+# stop NAME [TOLD] - its exit status; a second signal would kill it
 stop() {
 	local pid=${captures[$1]} p left=() status
-	kill -INT "$pid" 2>/dev/null
+	[ -n "${2:-}" ] || kill -INT "$pid" 2>/dev/null
 	wait "$pid"
 	status=$?
 	for p in "${topo_pids[@]}"; do
@@ -43,10 +43,10 @@ stop() {
 	return $status
 }
 
-# ends WHAT NAME - as it should; not by try, whose subshell cannot wait for it
+# ends WHAT NAME [TOLD] - as it should; not by try, whose subshell cannot wait for it
 ends() {
 	local status=0
-	stop "$2" || status=$?
+	stop "$2" "${3:-}" || status=$?
 	try "$XROCE_XDP: $1" test "$status" = 0
 }
 
@@ -214,7 +214,7 @@ test_slow() {
 	: >"$TOPO_TMP/go"
 	kill -INT "${captures[slow]}"
 	wait "$reader"
-	ends "a slow reader ends well" slow
+	ends "a slow reader ends well" slow told
 	lost=$(sed -n 's/.* captured, \([0-9]*\) lost.*/\1/p' "$TOPO_TMP/slow.err")
 	try "$XROCE_XDP: it has lost packets ($lost)" test "${lost:-0}" -gt 0
 	in_file=$(tshark -r "$TOPO_TMP/slow.pcapng" -z io,stat,0 2>/dev/null |
