@@ -41,6 +41,7 @@ struct xroce_qp {
 	u8 err_nak;
 	struct xroce_req req;
 };
+
 #pragma clang attribute pop
 
 u64 lost;	/* events that found no room */
