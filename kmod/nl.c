@@ -331,7 +331,7 @@ struct qp_attr {
 	u32 value;
 };
 
-#define QP_ATTRS	22
+#define QP_ATTRS	24
 
 /* What is told of a QP, as it stands now; under its lock. */
 static void qp_attrs(const struct xroce_qp *qp, struct qp_attr *attrs)
@@ -358,6 +358,8 @@ static void qp_attrs(const struct xroce_qp *qp, struct qp_attr *attrs)
 		{ XROCE_A_QP_RETRIES, req->retries },
 		{ XROCE_A_QP_RNR_RETRY, req->rnr_retry },
 		{ XROCE_A_QP_RNR_RETRIES, req->rnr_retries },
+		{ XROCE_A_QP_ERROR_STATUS, qp->err_status },
+		{ XROCE_A_QP_ERROR_NAK, qp->err_nak },
 		{ XROCE_A_QP_SQ_DEPTH, req->depth },
 		{ XROCE_A_QP_RQ_DEPTH, rq->mask + 1 },
 		/* The rings go after a QP is dead. */

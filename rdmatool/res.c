@@ -55,6 +55,14 @@ static const char *const qp_states[] = {
 	"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERROR",
 };
 
+/* Of the work request that ended it, enum ib_wc_status. */
+static const char *const wc_statuses[] = {
+	"none", "local-length", "local-qp-operation", "local-eec-operation",
+	"local-protection", "flushed", "window-bind", "bad-response",
+	"local-access", "remote-invalid-request", "remote-access",
+	"remote-operation", "transport-retries", "rnr-retries",
+};
+
 static const char *const mig_states[] = { "MIGRATED", "REARM", "ARMED" };
 
 static const char *const poll_ctxs[] = {
@@ -97,6 +105,9 @@ static const struct col qp_cols[] = {
 	OURS("rq-depth", RQ_DEPTH, NUM, DETAIL),
 	OURS("rq-fill", RQ_FILL, NUM),
 	OURS("steer-cpu", STEER_CPU, NUM),
+	OURS("error", ERROR_STATUS, NAME, .names = wc_statuses,
+	     .n_names = ARRAY_SIZE(wc_statuses), DETAIL),
+	OURS("error-nak", ERROR_NAK, HEX, DETAIL),
 	N("pdn", RES_PDN),
 	N("pid", RES_PID),
 	COL("comm", 0, COMM),
