@@ -240,7 +240,7 @@ test_tables() {
 	json "its details" 'true' \
 		'.[0] | .cwnd > 0 and .["rq-depth"] >= 500 and .epsn >= 0
 		 and .["timeout-ns"] > 0 and .["retry-cnt"] == 7
-		 and .error == "none" and .["error-nak"] == "0x0"' \
+		 and .error == "none" and .["error-nak"] == "0"' \
 		r1 rdmatool -jd qp show lqpn "$qpn"
 	json "the peer's QP has its number" "$qpn" '.[0].rqpn' \
 		r2 rdmatool -j qp show dev "$RDMA2"
