@@ -72,7 +72,7 @@ locked() {
 }
 
 # kernel_dir ROOT NAME - where the boot files of that kernel are; NAME is
-# 6.12, 7.2, ..., "new" (the newest the root has) or "debug"
+# 6.12, 7.3, ..., "new" (the newest the root has) or "debug"
 kernel_dir() {
 	local dir
 	case $2 in
