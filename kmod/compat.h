@@ -59,9 +59,9 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 /* Only users resize a CQ in 7.x, and its operation says so. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
 #define resize_user_cq	resize_cq
-typedef int xroce_cqe_count;
+#define xroce_cqe_count	int
 #else
-typedef unsigned int xroce_cqe_count;
+#define xroce_cqe_count	unsigned int
 #endif
 
 /* Since 6.14 ib_core reports a port's state as its netdev's changes. */

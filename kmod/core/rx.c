@@ -77,6 +77,8 @@ bool xroce_rx_begin(struct xroce_qp *qp, struct xroce_rx *rx)
 		xroce_rx_drop(rx, drop);
 		return false;
 	}
+	/* To sparse, which knows of no lock that is taken or not. */
+	__release(&qp->lock);
 	qp->verdict = XROCE_CNT_RX_PKTS;
 	xroce_env_count(rx->dev, XROCE_CNT_RX_PKTS, 1);
 	xroce_env_count(rx->dev, XROCE_CNT_RX_BYTES, rx->len);
@@ -120,6 +122,7 @@ void xroce_rx_core(struct xroce_qp *qp, struct xroce_rx *rx)
  */
 void xroce_rx_end(struct xroce_qp *qp, struct xroce_rx *rx)
 {
+	__acquire(&qp->lock);	/* by xroce_rx_begin(): to sparse */
 	if (xroce_qp_pending(qp))
 		xroce_env_defer(qp);
 	rx->verdict = qp->verdict;

@@ -152,12 +152,12 @@ if [ "$(nproc)" -gt 1 ]; then
 	pin1=(taskset -c 0) pin2=(taskset -c 1)
 fi
 
-# serve NAMESPACE DEVICE - a server; its pid in $server
+# serve NAMESPACE DEVICE - a server; its pid in $server_pid
 serve() {
 	rm -f "$TOPO_TMP/bench"
 	bg "$1" setarch -R "${pin2[@]}" ./xroce_bench -s "$TOPO_TMP/bench" -d "$2" -t "$trace" \
 		2>"$TOPO_TMP/server"
-	server=$!
+	server_pid=$!
 	wait_for 20 test -S "$TOPO_TMP/bench" ||
 		die "xroce_bench: $(cat "$TOPO_TMP/server")"
 }
@@ -196,11 +196,11 @@ bench() {
 		[ ${#specs[@]} -gt 0 ] || break
 		failed+=("$kind ${specs[0]}: $(tail -n 1 "$TOPO_TMP/client") $(cat "$TOPO_TMP/server")")
 		specs=("${specs[@]:1}")
-		bg_end "$server" || :
+		bg_end "$server_pid" || :
 		serve "$nss" "$dev2"
 	done
 	symbols "$kind"
-	bg_end "$server" || :
+	bg_end "$server_pid" || :
 	rm -f "$TOPO_TMP/bench.shared"
 }
 

@@ -28,6 +28,8 @@ static inline void pause_now_and_then(void)
 		usleep(seed & 0x100000 ? 20 : 10000);
 }
 
+#define __acquire(x)		((void)0)
+#define __release(x)		((void)0)
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v) do { \
 	pause_now_and_then(); \

@@ -74,6 +74,9 @@
 #define check_mul_overflow(a, b, d) __builtin_mul_overflow(a, b, d)
 #define array_index_nospec(i, n) ((i) < (n) ? (i) : 0)
 
+#define __acquire(x)	((void)0)
+#define __release(x)	((void)0)
+
 #define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 #define barrier()	__asm__ __volatile__("" ::: "memory")
