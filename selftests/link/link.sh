@@ -99,8 +99,11 @@ check "second link on the netdev refused" refuses "has an xroce link" \
 	n1 rdmatool link add xr7 netdev eth0 xdp off
 check "the same by rdma" refuses_logged "has an xroce link" \
 	n1 rdma link add xr7 type xroce netdev eth0
+# in another namespace it is free, since 7.3
+n1 ip link add xr-other type veth peer name xr-far
 check "name taken refused" refuses "name" \
-	n2 rdmatool link add xr1 netdev eth0 xdp off
+	n1 rdmatool link add xr1 netdev xr-other xdp off
+n1 ip link del xr-other
 check "netdev unknown refused" refuses "eth7" \
 	n1 rdmatool link add xr7 netdev eth7 xdp off
 check "loopback refused" refuses "Ethernet" \
