@@ -591,7 +591,6 @@ struct xroce_mr *xroce_mr_get(struct xroce_qp *qp, const void *pd, u32 key,
 void xroce_mr_put(struct xroce_mr *mr);
 bool xroce_mr_claim(struct xroce_mr *mr, u32 state);
 void xroce_mr_release(struct xroce_mr *mr, u32 state);
-bool xroce_mr_revoke(struct xroce_mr *mr);
 bool xroce_mr_end(struct xroce_mr *mr);
 u8 *xroce_mr_span(const struct xroce_mr *mr, u64 va, u32 *len);
 bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 access, u64 va, u32 len,

@@ -47,10 +47,14 @@ static void xroce_cq_copy(const struct xroce_cq *cq, struct xroce_ring *to,
 int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth)
 {
 	u32 cons = READ_ONCE(cq->ring->cons);
-	u32 prod = READ_ONCE(cq->prod);
 	unsigned long flags;
 	int err = -EINVAL;
+	u32 prod;
 
+	/* Under the lock, as it is written: the elements before it are whole. */
+	spin_lock_irqsave(&cq->lock, flags);
+	prod = cq->prod;
+	spin_unlock_irqrestore(&cq->lock, flags);
 	if (prod - cons > cq->mask + 1 || prod - cons > depth)
 		return err;
 	/* Most of it outside the lock: who may post does not wait for it. */

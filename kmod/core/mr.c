@@ -26,7 +26,7 @@ struct xroce_mr *xroce_mr_get(struct xroce_qp *qp, const void *pd, u32 key,
 	if (!mr)
 		return NULL;
 	atomic_inc(&mr->users);
-	/* Pairs with xroce_mr_revoke(): it sees us, or we see it. */
+	/* Pairs with xroce_mr_claim(): it sees us, or we see it. */
 	smp_mb__after_atomic();
 	/* Pairs with xroce_mr_release(): the rest is as it was valid with. */
 	if (smp_load_acquire(&mr->state) == XROCE_KEY_VALID &&
@@ -46,7 +46,7 @@ struct xroce_mr *xroce_mr_get(struct xroce_qp *qp, const void *pd, u32 key,
  */
 void xroce_mr_put(struct xroce_mr *mr)
 {
-	/* Pairs with the last barrier of xroce_mr_revoke(). */
+	/* Pairs with the last barrier of xroce_mr_claim(). */
 	smp_mb__before_atomic();
 	atomic_dec(&mr->users);
 }
@@ -86,20 +86,6 @@ void xroce_mr_release(struct xroce_mr *mr, u32 state)
 	}
 	/* Pairs with the acquire in xroce_mr_get(). */
 	smp_store_release(&mr->state, state);
-}
-
-/**
- * xroce_mr_revoke() - make a key invalid; on return nobody uses its memory
- * @mr: the region or window
- *
- * As xroce_mr_claim(). Return: was it valid.
- */
-bool xroce_mr_revoke(struct xroce_mr *mr)
-{
-	if (!xroce_mr_claim(mr, XROCE_KEY_VALID))
-		return false;
-	xroce_mr_release(mr, XROCE_KEY_INVALID);
-	return true;
 }
 
 /**

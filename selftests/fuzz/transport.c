@@ -678,7 +678,7 @@ static void command(void)
 		env.linear = c & 0x40;
 		if (c & 0x20 && w.mr[3].state == XROCE_KEY_VALID) {
 			env.bh++;
-			xroce_mr_revoke(&w.mr[3]);
+			MUST(xroce_key_invalidate(&w.qp, key(3)));
 			env.bh--;
 		}
 		break;

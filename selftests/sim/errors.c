@@ -538,7 +538,7 @@ static void run_revoke(u64 seed)
 	op->own_local = op->own_remote = false;
 	sim_run_until(sim_now() + sim_below(60000));
 	sim_core_enter();
-	xroce_mr_revoke(&r->mr);
+	sim_check(xroce_mr_end(&r->mr), "a window is bound to it");
 	sim_core_leave();
 	revoked_at = remote ? ep->peer : ep;
 	W->drop = nothing_read;

@@ -17,9 +17,7 @@ static bool answered(struct pair *p, enum ibv_wc_opcode op,
 		NEED(wc.opcode == op, "opcode %d", wc.opcode);
 		return true;
 	}
-	TRY(qp_to(p->qp[0], IBV_QPS_RESET));
-	TRY(qp_to(p->qp[1], IBV_QPS_RESET));
-	return pair_connect(p);
+	return pair_again(p);
 }
 
 static bool flush(struct pair *p, uint32_t rkey, uint64_t addr, size_t len,
@@ -97,9 +95,7 @@ static bool atomic_writes(struct pair *p, struct ibv_mr *readable)
 	sge.length = 4;
 	NEED(!post_wr(p->qp[0], &wr), "ibv_post_send");
 	TRY(reap(p->cq[0], &wc, 1, IBV_WC_LOC_LEN_ERR));
-	TRY(qp_to(p->qp[0], IBV_QPS_RESET));
-	TRY(qp_to(p->qp[1], IBV_QPS_RESET));
-	TRY(pair_connect(p));
+	TRY(pair_again(p));
 	TRY(atomic_write(p, mr->rkey, (uintptr_t)word + 4, 1,
 			 IBV_WC_REM_INV_REQ_ERR));
 	TRY(atomic_write(p, readable->rkey, (uintptr_t)word, 1,

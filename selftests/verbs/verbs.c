@@ -158,6 +158,13 @@ bool qp_to(struct ibv_qp *qp, enum ibv_qp_state state)
 	return true;
 }
 
+bool pair_again(struct pair *p)
+{
+	TRY(qp_to(p->qp[0], IBV_QPS_RESET));
+	TRY(qp_to(p->qp[1], IBV_QPS_RESET));
+	return pair_connect(p);
+}
+
 bool qp_to_err(struct ibv_qp *qp)
 {
 	NEED(qp_init(qp), "to INIT: %s", strerror(errno));

@@ -66,6 +66,8 @@ void why(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 bool pair_make(struct pair *p, int cqe);
 bool pair_connect(struct pair *p);
+/* By RESET, from any state */
+bool pair_again(struct pair *p);
 void pair_free(struct pair *p);
 bool qp_to(struct ibv_qp *qp, enum ibv_qp_state state);
 /* From RESET, by INIT */

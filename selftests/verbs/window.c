@@ -21,13 +21,6 @@ static uint64_t addr_of(uint32_t off)
 	return sge_of(1, off, 0).addr;
 }
 
-static bool again(struct pair *p)
-{
-	TRY(qp_to(p->qp[0], IBV_QPS_RESET));
-	TRY(qp_to(p->qp[1], IBV_QPS_RESET));
-	return pair_connect(p);
-}
-
 /* One request of the peer's from its offset 0; after an error both begin anew */
 static bool reach(struct pair *p, enum ibv_wr_opcode op, uint32_t rkey,
 		  uint64_t addr, uint32_t len, enum ibv_wc_status want)
@@ -45,7 +38,7 @@ static bool reach(struct pair *p, enum ibv_wr_opcode op, uint32_t rkey,
 
 	NEED(!post_wr(p->qp[0], &wr), "post_send: %s", strerror(errno));
 	TRY(reap(p->cq[0], &wc, 1, want));
-	return want == IBV_WC_SUCCESS || again(p);
+	return want == IBV_WC_SUCCESS || pair_again(p);
 }
 
 static bool refused_at(struct pair *p, uint32_t rkey, uint32_t off, uint32_t len)
@@ -108,7 +101,7 @@ static bool bind(struct pair *p, struct ibv_mw *mw,
 	NEED(wc.wr_id == 9, "the completion of another");
 	if (want != IBV_WC_SUCCESS) {
 		mw->rkey = old;
-		return again(p);
+		return pair_again(p);
 	}
 	NEED(wc.opcode == IBV_WC_BIND_MW, "opcode %d", wc.opcode);
 	if (mw->type == IBV_MW_TYPE_2)
@@ -129,7 +122,7 @@ static bool local_inv(struct pair *p, uint32_t rkey, enum ibv_wc_status want)
 	TRY(reap(p->cq[1], &wc, 1, want));
 	NEED(want != IBV_WC_SUCCESS || wc.opcode == IBV_WC_LOCAL_INV,
 	     "opcode %d", wc.opcode);
-	return want == IBV_WC_SUCCESS || again(p);
+	return want == IBV_WC_SUCCESS || pair_again(p);
 }
 
 static bool type_1(struct pair *p, struct ibv_mr *owner, struct ibv_mw *mw)
@@ -325,7 +318,7 @@ static bool rules(struct pair *p, struct ibv_mr *owner, struct ibv_mw *mw)
 	sge.lkey = mw->rkey;
 	NEED(!post_wr(p->qp[1], &wr), "post_send");
 	TRY(reap(p->cq[1], &wc, 1, IBV_WC_LOC_PROT_ERR));
-	return again(p);
+	return pair_again(p);
 }
 
 bool test_window_rules(void)
