@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Watches QPs: retries and errors go into a ring, as the module's tracepoints
- * tell of them. Runs where they fire, under the QP's lock.
+ * Watches the QPs of one network namespace: retries and errors go into a ring, as
+ * the module's tracepoints tell of them. Runs where they fire, under the QP's lock.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
@@ -21,6 +21,7 @@ struct xroce_link {
 		u32 index;
 	} ib;
 	struct xroce_dev dev;
+	struct net *net;
 };
 
 struct xroce_hot {
@@ -44,6 +45,7 @@ struct xroce_qp {
 
 #pragma clang attribute pop
 
+const volatile u32 netns;	/* inode of the namespace */
 u64 lost;	/* events that found no room */
 
 struct {
@@ -58,6 +60,10 @@ static __always_inline int tell(const struct xroce_qp *qp, u32 kind, u32 psn,
 	struct xroce_qp_event *e;
 
 	if (!qp)
+		return 0;
+	link = (const void *)BPF_CORE_READ(qp, dev) -
+	       bpf_core_field_offset(struct xroce_link, dev);
+	if (BPF_CORE_READ(link, net, ns.inum) != netns)
 		return 0;
 	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 	if (!e) {
@@ -75,8 +81,6 @@ static __always_inline int tell(const struct xroce_qp *qp, u32 kind, u32 psn,
 	e->nak = qp->err_nak;
 	e->retries = qp->req.retries;
 	e->rnr_retries = qp->req.rnr_retries;
-	link = (const void *)BPF_CORE_READ(qp, dev) -
-	       bpf_core_field_offset(struct xroce_link, dev);
 	e->dev = BPF_CORE_READ(link, ib.index);
 	bpf_core_read_str(e->name, sizeof(e->name), &link->ib.name);
 	bpf_ringbuf_submit(e, 0);

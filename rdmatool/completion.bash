@@ -12,12 +12,13 @@ _rdmatool()
 	rdma=$(cd /sys/class/infiniband 2>/dev/null && echo *)
 	net=$(cd /sys/class/net 2>/dev/null && echo *)
 	case ${words[*]} in
-	'')		list='link gid qp cq mr stat capture monitor decode help -j -p -d -V' ;;
+	'')		list='link gid qp cq mr stat capture monitor decode check help -j -p -d -V' ;;
 	*netdev)	list=$net ;;
 	*type)		list='xroce rxe siw' ;;
 	*xdp)		list='off generic native auto' ;;
 	*steer)		list=off ;;
-	link)		list='show add set del' ;;
+	link)		list='show add set del save restore' ;;
+	'link save'*|'link restore'*) compopt -o default; return ;;
 	gid)		list='show add del' ;;
 	qp)		list='show set' ;;
 	cq|mr|stat)	list=show ;;

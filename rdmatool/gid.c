@@ -87,6 +87,20 @@ static void show_port(const struct rdev *dev, u32 port)
 	}
 }
 
+/**
+ * gid_count() - how many RoCEv2 GIDs a port has
+ */
+u32 gid_count(const struct rdev *dev, u32 port)
+{
+	u32 len = table_len(dev, port), i, n = 0;
+	char type[128];
+
+	for (i = 0; i < len; i++)
+		n += sysfs(type, sizeof(type), dev, port, "gid_attrs/types",
+			   i) && !strcmp(type, "RoCE v2");
+	return n;
+}
+
 static void gid_show(int argc, char **argv)
 {
 	struct rdev *dev, *only = NULL;

@@ -19,17 +19,35 @@ static const char *const xdp_modes[] = {
 
 #define XDP_AUTO	((int)ARRAY_SIZE(xdp_modes))
 
-static int parse_mode(const char *what, const char *s)
+/**
+ * xdp_mode_parse() - off, generic, native or auto; -1 when it is none of these
+ */
+int xdp_mode_parse(const char *s)
 {
 	int i;
 
 	for (i = 0; i < XDP_AUTO; i++)
 		if (!strcmp(s, xdp_modes[i]))
 			return i;
-	if (strcmp(s, "auto"))
+	return strcmp(s, "auto") ? -1 : XDP_AUTO;
+}
+
+/**
+ * xdp_mode_name() - as the kernel tells it
+ */
+const char *xdp_mode_name(u32 mode)
+{
+	return mode < ARRAY_SIZE(xdp_modes) ? xdp_modes[mode] : "unknown";
+}
+
+static int parse_mode(const char *what, const char *s)
+{
+	int mode = xdp_mode_parse(s);
+
+	if (mode < 0)
 		usage("%s: xdp \"%s\": off, generic, native or auto expected",
 		      what, s);
-	return XDP_AUTO;
+	return mode;
 }
 
 static u32 get_u32(struct nlattr *attr)
@@ -77,6 +95,44 @@ bool xlink_get(const char *name, struct xlink *xl)
 	if (err && err != -ENODEV)
 		fail("link %s: %s", name, nl_why(err));
 	return !err;
+}
+
+struct xlink_list {
+	struct xlink *xl;
+	size_t n;
+};
+
+static void on_xlinks(struct nlattr **tb, void *arg)
+{
+	struct xlink_list *list = arg;
+
+	/* One more, for the end. */
+	list->xl = realloc(list->xl, (list->n + 2) * sizeof(*list->xl));
+	if (!list->xl)
+		fail("out of memory");
+	memset(&list->xl[list->n], 0, 2 * sizeof(*list->xl));
+	on_xlink(tb, &list->xl[list->n++]);
+}
+
+/**
+ * xlink_all() - all links of this namespace; an ifindex of 0 ends the list, which
+ *	is the caller's to free
+ */
+struct xlink *xlink_all(void)
+{
+	struct xlink_list list = {};
+	int err = 0;
+
+	if (xroce_there())
+		err = xroce_talk(xroce_msg(XROCE_CMD_LINK_GET, NLM_F_DUMP),
+				 XROCE_A_LINK_MAX, on_xlinks, &list);
+	if (err)
+		fail("cannot list links: %s", nl_why(err));
+	if (!list.xl)
+		list.xl = calloc(1, sizeof(*list.xl));
+	if (!list.xl)
+		fail("out of memory");
+	return list.xl;
 }
 
 static void xdp_off(const struct xlink *xl)
@@ -180,7 +236,10 @@ static int new_other(const char *name, const char *netdev, const char *type)
 	return nldev_talk(msg, NULL, NULL);
 }
 
-static void link_add(int argc, char **argv)
+/**
+ * link_add() - make a link
+ */
+void link_add(int argc, char **argv)
 {
 	const char *netdev = NULL, *type = NULL, *xdp = NULL, *name;
 	const struct arg args[] = {
@@ -255,7 +314,10 @@ static void set_steer(const struct xlink *xl, const char *list)
 		fail("link set %s: %s", xl->name, nl_why(err));
 }
 
-static void link_set(int argc, char **argv)
+/**
+ * link_set() - change it
+ */
+void link_set(int argc, char **argv)
 {
 	const char *xdp = NULL, *steer = NULL;
 	const struct arg args[] = {
@@ -376,12 +438,13 @@ static void show_xlink(const struct xlink *xl)
 	u32 mode = xl->xdp_mode;
 
 	out_uint("roce_mtu", xl->roce_mtu);
-	out_str("xdp", mode < ARRAY_SIZE(xdp_modes) ? xdp_modes[mode] :
-						      "unknown");
+	out_str("xdp", xdp_mode_name(mode));
 	if (xl->prog_id)
 		out_uint("prog", xl->prog_id);
 	if (xl->link_id && options.details)
 		out_uint("bpf_link", xl->link_id);
+	if (options.details && xdp_pinned(xl->name))
+		out_str("pinned", xdp_pinned(xl->name));
 	if (*xl->steer || options.details)
 		out_str("steer", *xl->steer ? xl->steer : "off");
 	if (mode == XROCE_XDP_MODE_OFF)
@@ -440,6 +503,8 @@ static const struct cmd cmds[] = {
 	{ "add", link_add },
 	{ "set", link_set },
 	{ "del", link_del },
+	{ "save", link_save },
+	{ "restore", link_restore },
 	{}
 };
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <netlink/netlink.h>
@@ -200,13 +201,17 @@ static int on_qp(void *arg, void *data, size_t size)
 /* Return: a file descriptor to poll, or -1 after saying why QPs are not seen. */
 static int open_qps(struct monitor *m)
 {
+	struct stat net;
 	int err;
 
 	if (!xroce_there())
 		return -1;	/* nobody's QPs */
 	bpf_log_start();
-	skel = xroce_monitor__open_and_load();
-	err = skel ? xroce_monitor__attach(skel) : -errno;
+	skel = xroce_monitor__open();
+	if (skel && !stat("/proc/self/ns/net", &net))
+		skel->rodata->netns = net.st_ino;
+	err = skel ? xroce_monitor__load(skel) ?: xroce_monitor__attach(skel) :
+		     -errno;
 	if (!err) {
 		rb = ring_buffer__new(bpf_map__fd(skel->maps.ring), on_qp, m,
 				      NULL);

@@ -19,6 +19,7 @@
 /* A request under way; @err is 0 or a negative errno. */
 struct talk {
 	nl_fn fn;
+	nl_raw_fn raw;
 	void *arg;
 	int hdr_len;
 	int maxattr;
@@ -30,23 +31,35 @@ static struct nl_sock *rdma, *genl, *route;
 static int family;
 static char ack_text[256];
 
-static struct nl_sock *sock_open(int protocol, const char *name)
+static struct nl_sock *sock_try(int protocol, int *err)
 {
 	struct nl_sock *sk = nl_socket_alloc();
-	int on = 1, err;
+	int on = 1;
 
 	if (!sk)
 		fail("out of memory");
-	err = nl_connect(sk, protocol);
-	if (err)
-		fail("no %s netlink: %s%s", name, nl_geterror(err),
-		     protocol == NETLINK_RDMA ?
-		     " (is the kernel's ib_core there?)" : "");
+	*err = nl_connect(sk, protocol);
+	if (*err) {
+		nl_socket_free(sk);
+		return NULL;
+	}
 	/* Both are only better messages: no matter when they fail. */
 	setsockopt(nl_socket_get_fd(sk), SOL_NETLINK, NETLINK_EXT_ACK, &on,
 		   sizeof(on));
 	setsockopt(nl_socket_get_fd(sk), SOL_NETLINK, NETLINK_CAP_ACK, &on,
 		   sizeof(on));
+	return sk;
+}
+
+static struct nl_sock *sock_open(int protocol, const char *name)
+{
+	int err;
+	struct nl_sock *sk = sock_try(protocol, &err);
+
+	if (!sk)
+		fail("no %s netlink: %s%s", name, nl_geterror(err),
+		     protocol == NETLINK_RDMA ?
+		     " (is the kernel's ib_core there?)" : "");
 	return sk;
 }
 
@@ -64,8 +77,10 @@ static int on_valid(struct nl_msg *msg, void *arg)
 	struct talk *t = arg;
 	struct nlattr *tb[256];
 
-	if (t->fn && !nlmsg_parse(nlmsg_hdr(msg), t->hdr_len, tb, t->maxattr,
-				  NULL))
+	if (t->raw)
+		t->raw(nlmsg_hdr(msg), t->arg);
+	else if (t->fn && !nlmsg_parse(nlmsg_hdr(msg), t->hdr_len, tb,
+				       t->maxattr, NULL))
 		t->fn(tb, t->arg);
 	return NL_OK;
 }
@@ -185,6 +200,51 @@ int nldev_talk(struct nl_msg *msg, nl_fn fn, void *arg)
 	if (!rdma)
 		rdma = sock_open(NETLINK_RDMA, "RDMA");
 	return talk(rdma, msg, &t);
+}
+
+/**
+ * genl_msg() - begin a request to a generic netlink family
+ *
+ * Return: NULL when the kernel does not have it.
+ */
+struct nl_msg *genl_msg(const char *name, int cmd, int flags)
+{
+	struct nl_msg *msg;
+	int id;
+
+	if (!genl)
+		genl = sock_open(NETLINK_GENERIC, "generic");
+	id = genl_ctrl_resolve(genl, name);
+	if (id < 0)
+		return NULL;
+	msg = checked(nlmsg_alloc());
+	if (!genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, id, 0, flags, cmd, 1))
+		fail("out of memory");
+	return msg;
+}
+
+/**
+ * nl_ask() - send a request of any kind, and call @fn for every answer
+ *
+ * Return: 0 or a negative errno, for nl_why().
+ */
+int nl_ask(int protocol, struct nl_msg *msg, nl_raw_fn fn, void *arg)
+{
+	struct talk t = { .raw = fn, .arg = arg };
+	struct nl_sock *sk;
+	int err;
+
+	sk = sock_try(protocol, &err);
+	if (!sk) {
+		nlmsg_free(msg);
+		ack_text[0] = 0;
+		return -EPROTONOSUPPORT;
+	}
+	/* The kernel may have more to say at once than a page. */
+	nl_socket_set_msg_buf_size(sk, 32768);
+	err = talk(sk, msg, &t);
+	nl_socket_free(sk);
+	return err;
 }
 
 /**

@@ -22,6 +22,7 @@ static const char help[] =
 "  link add NAME netdev DEV [type TYPE] [xdp MODE]\n"
 "  link set NAME [xdp MODE] [steer CPUS|off]\n"
 "  link del NAME\n"
+"  link save|restore [FILE]\n"
 "  gid [show] [NAME]\n"
 "  gid add NAME ADDRESS[/PREFIX]\n"
 "  gid del NAME ADDRESS[/PREFIX]\n"
@@ -32,6 +33,7 @@ static const char help[] =
 "          [dir in|out] [-w FILE] [-c COUNT] [-t SECONDS] [-B MIB]\n"
 "  monitor [dev NAME] [-c COUNT] [-t SECONDS]\n"
 "  decode FILE\n"
+"  check [ADDRESS]...\n"
 "\n"
 "  NAME is an RDMA device, DEV a network device, TYPE xroce (or rxe, siw),\n"
 "  MODE off, generic, native or auto, CPUS a list as 0-3,8, FILE a pcap or\n"
@@ -50,6 +52,7 @@ static const struct cmd objects[] = {
 	{ "capture", cmd_capture },
 	{ "monitor", cmd_monitor },
 	{ "decode", cmd_decode },
+	{ "check", cmd_check },
 	{}
 };
 

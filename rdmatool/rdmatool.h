@@ -57,7 +57,7 @@ void parse_args(const char *what, const struct arg *args, int argc,
 		char **argv);
 u64 parse_uint(const char *what, const char *s, u64 max);
 
-/* link.c, gid.c, res.c, stat.c, capture.c, decode.c, monitor.c: an object each */
+/* link.c, gid.c, object.c and so on: what the objects do */
 void cmd_link(int argc, char **argv);
 void cmd_gid(int argc, char **argv);
 void cmd_qp(int argc, char **argv);
@@ -67,6 +67,7 @@ void cmd_stat(int argc, char **argv);
 void cmd_capture(int argc, char **argv);
 void cmd_decode(int argc, char **argv);
 void cmd_monitor(int argc, char **argv);
+void cmd_check(int argc, char **argv);
 
 /* out.c: rows of fields, as text or as JSON */
 void out_open(const char *list);
@@ -87,6 +88,8 @@ char *out_clean(const char *s);
 /* nl.c: netlink */
 typedef void (*nl_fn)(struct nlattr **tb, void *arg);
 
+typedef void (*nl_raw_fn)(struct nlmsghdr *nlh, void *arg);
+
 struct rdev {
 	u32 index;
 	u32 ports;
@@ -97,6 +100,8 @@ struct nl_msg *nldev_msg(int cmd, int flags);
 int nldev_talk(struct nl_msg *msg, nl_fn fn, void *arg);
 struct nl_msg *xroce_msg(int cmd, int flags);
 int xroce_talk(struct nl_msg *msg, int maxattr, nl_fn fn, void *arg);
+struct nl_msg *genl_msg(const char *name, int cmd, int flags);
+int nl_ask(int protocol, struct nl_msg *msg, nl_raw_fn fn, void *arg);
 bool xroce_there(void);
 struct nl_sock *rt_sock(void);
 int rt_talk(struct nl_msg *msg);
@@ -121,17 +126,76 @@ struct xlink {
 };
 
 bool xlink_get(const char *name, struct xlink *xl);
+struct xlink *xlink_all(void);
+int xdp_mode_parse(const char *s);
+const char *xdp_mode_name(u32 mode);
+void link_add(int argc, char **argv);
+void link_set(int argc, char **argv);
+
+/* save.c */
+void link_save(int argc, char **argv);
+void link_restore(int argc, char **argv);
+
+/* link.c */
 int port_netdev(const struct rdev *dev, u32 port, char ifname[IFNAMSIZ]);
+
+/* gid.c */
+u32 gid_count(const struct rdev *dev, u32 port);
 
 /* xdp.c: the XDP program; false with a reason in xdp_why() */
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode);
 bool xdp_steer(const struct xlink *xl, const char *list);
 void xdp_unpin(const char *name);
+const char *xdp_pinned(const char *name);
 void xdp_stats(const struct xlink *xl,
 	       void (*fn)(const char *name, const char *text, u64 val));
 const char *xdp_why(void);
 void bpf_log_start(void);
 const char *bpf_log(void);
+
+/* netdev.c: network devices */
+struct netdev {
+	u32 ifindex;
+	u32 mtu;
+	u32 type;		/* ARPHRD_* */
+	u32 flags;		/* IFF_* */
+	u32 xdp_attached;	/* XDP_ATTACHED_* */
+	u32 xdp_prog;
+	char name[IFNAMSIZ];
+};
+
+struct netdev *netdev_all(void);
+void netdev_addrs(u32 ifindex,
+		  void (*fn)(const char *addr, bool global, void *arg),
+		  void *arg);
+bool netdev_xdp_features(u32 ifindex, u64 *features);
+const char *netdev_driver(const char *ifname);
+u32 netdev_speed(u32 ifindex, u32 *lanes);
+
+/* seen.c: what looks at the packets of this host's stack */
+struct seen {
+	u32 chains;		/* of nftables, that see packets */
+	bool drops_port;	/* a rule drops ours */
+	bool drops_all;		/* what no rule accepts is dropped */
+	bool accepts_port;
+	bool legacy;		/* iptables that are not nftables' */
+};
+
+int seen_filters(struct seen *seen);
+int seen_ipsec(u32 *policies);
+int seen_tc(u32 ifindex, char *kinds, size_t size);
+
+/* peer.c: is a peer there; each waits a second at most */
+struct peer {
+	const char *text;
+	int family;
+	u8 addr[16];
+};
+
+void peer_parse(const char *what, const char *s, struct peer *peer);
+u32 peer_route(const struct peer *peer);
+int peer_echo(const struct peer *peer, u32 len);
+int peer_port(const struct peer *peer);
 
 /* pcap.c: capture files */
 struct capture;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The XDP program of a link: loaded, attached and given to the module, which
- * alone keeps it. Its maps are pinned below /sys/fs/bpf/xroce/NAME for people to
- * read; the program is not, since a pin would hold it, and it the module, after
- * its link is deleted. Owns the reason of the last failure.
+ * alone keeps it. Its maps are pinned below /sys/fs/bpf/xroce for people to read;
+ * the program is not, since a pin would hold it, and it the module, after its link
+ * is deleted. Owns the reason of the last failure.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -101,16 +101,35 @@ static const char *pin_root(void)
 					   BPFFS "/xroce";
 }
 
-/* A name in bpffs may not have a dot. */
+/*
+ * Links of two network namespaces may have one name. A name in bpffs may not have
+ * a dot.
+ */
 static void pin_dir(char *path, size_t size, const char *name)
 {
 	int n = snprintf(path, size, "%s/", pin_root());
+	struct stat net = {};
 	char *p;
 
-	snprintf(path + n, size - n, "%s", name);
+	stat("/proc/self/ns/net", &net);
+	snprintf(path + n, size - n, "%s@%lu", name, (unsigned long)net.st_ino);
 	for (p = path + n; *p; p++)
 		if (*p == '.')
 			*p = '_';
+}
+
+/**
+ * xdp_pinned() - where the maps of a link are pinned, NULL when they are not
+ */
+const char *xdp_pinned(const char *name)
+{
+	static char dir[256];
+
+	pin_dir(dir, sizeof(dir), name);
+	if (access(dir, F_OK))
+		return NULL;
+	return strncmp(dir, INIT_ROOT, strlen(INIT_ROOT)) ?
+	       dir : dir + strlen(INIT_ROOT);
 }
 
 /* Not xroce_cpus, which holds a program. */
@@ -436,6 +455,12 @@ bool xdp_steer(const struct xlink *xl, const char *list)
 void xdp_unpin(const char *name)
 {
 	(void)name;
+}
+
+const char *xdp_pinned(const char *name)
+{
+	(void)name;
+	return NULL;
 }
 
 void xdp_stats(const struct xlink *xl,

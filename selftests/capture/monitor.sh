@@ -35,10 +35,13 @@ event() {
 }
 
 test_qps() {
-	local index1 index2 server client
+	local index1 index2 server client other
 	index1=$(gid_index "$RNS1" "$RDMA1" "$V4.1")
 	index2=$(gid_index "$RNS2" "$RDMA2" "$V4.2")
 	start dev "$RDMA1"
+	bg "$RNS2" rdmatool -j monitor >"$TOPO_TMP/events2" 2>"$TOPO_TMP/err2"
+	other=$!
+	wait_for 20 grep -q monitoring "$TOPO_TMP/err2"
 	bg "$RNS2" ib_send_bw -F -d "$RDMA2" -x "$index2" -D 60 >/dev/null 2>&1
 	server=$!
 	wait_for 30 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
@@ -52,6 +55,10 @@ test_qps() {
 	bg_end "$client"
 	stop
 	try "SIGINT is a good end" test $? = 0
+	kill -INT "$other"
+	wait "$other"
+	try "another namespace's QPs are not told of" jq -e \
+		'map(select(.lqpn)) == []' "$TOPO_TMP/events2"
 	event "a QP that tries again, and why" ".event == \"retry\" and
 		.ifname == \"$RDMA1\" and .why == \"local_ack_timeout_err\" and .lqpn > 1"
 	event "its retries count down" '.event == "retry" and .retries == 0'

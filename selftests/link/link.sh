@@ -64,8 +64,10 @@ refuses_logged() {
 }
 
 # `ip netns exec`, which n1 is, has a bpffs of its own, gone when it ends
-pinned() { bpftool map show pinned "/sys/fs/bpf/xroce/$1/xroce_stats"; }
-not_pinned() { [ ! -e "/sys/fs/bpf/xroce/$1" ]; }
+# pins NAMESPACE NAME - where a link's are
+pins() { echo "/sys/fs/bpf/xroce/$2@$(in_ns "$1" stat -L -c %i /proc/self/ns/net)"; }
+pinned() { bpftool map show pinned "$(pins "$NS1" "$1")/xroce_stats"; }
+not_pinned() { [ ! -e "$(pins "$NS1" "$1")" ]; }
 
 unload() { [ ! -d /sys/module/xroce ] || modprobe -r xroce; }
 
@@ -104,6 +106,24 @@ n1 ip link add xr-other type veth peer name xr-far
 check "name taken refused" refuses "name" \
 	n1 rdmatool link add xr1 netdev xr-other xdp off
 n1 ip link del xr-other
+# Linux 7.3 on
+names_per_netns() {
+	local release
+	release=$(uname -r)
+	[ "$(printf '7.3\n%s\n' "$release" | sort -V | head -n 1)" = 7.3 ]
+}
+if names_per_netns; then
+	check "the same name in another namespace" \
+		n2 rdmatool link add xr1 netdev eth0 xdp "$xdp"
+	if [ "$xdp" != off ]; then
+		check "its own pins" eval '[ -e "$(pins "$NS2" xr1)" ]'
+	fi
+	check "deleted there" n2 rdmatool link del xr1
+	check "it is there still here" exists xr1
+	if [ "$xdp" != off ]; then
+		check "so are its pins" pinned xr1
+	fi
+fi
 check "netdev unknown refused" refuses "eth7" \
 	n1 rdmatool link add xr7 netdev eth7 xdp off
 check "loopback refused" refuses "Ethernet" \

@@ -40,6 +40,11 @@ try "the XDP program" there usr/lib/xroce/xroce.bpf.o
 try "rdmatool" test -x "$dir/usr/sbin/rdmatool"
 try "its completion" there usr/share/bash-completion/completions/rdmatool
 try "its manual" there usr/share/man/man8/rdmatool.8
+try "the unit that restores links" grep -qx \
+	'ExecStart=/usr/sbin/rdmatool link restore' \
+	"$dir/usr/lib/systemd/system/rdmatool-links.service"
+try "is wanted at boot" there \
+	usr/lib/systemd/system/multi-user.target.wants/rdmatool-links.service
 try "make uninstall" in_place uninstall
 try "nothing is left" nothing_left
 tap_end

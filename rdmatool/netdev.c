@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Network devices as a link sees them: rtnetlink, ethtool, and what the driver
+ * can do with XDP. Nothing is kept between calls.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/ethtool_netlink.h>
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/netdev.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <netlink/genl/genl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rdmatool.h"
+
+struct netdev_list {
+	struct netdev *dev;
+	size_t n;
+};
+
+static void get_xdp(struct nlattr *xdp, struct netdev *dev)
+{
+	struct nlattr *tb[IFLA_XDP_MAX + 1];
+
+	if (!xdp || nla_parse_nested(tb, IFLA_XDP_MAX, xdp, NULL))
+		return;
+	if (tb[IFLA_XDP_ATTACHED])
+		dev->xdp_attached = nla_get_u8(tb[IFLA_XDP_ATTACHED]);
+	if (tb[IFLA_XDP_PROG_ID])
+		dev->xdp_prog = nla_get_u32(tb[IFLA_XDP_PROG_ID]);
+}
+
+static void on_netdev(struct nlmsghdr *nlh, void *arg)
+{
+	const struct ifinfomsg *info = nlmsg_data(nlh);
+	struct nlattr *tb[IFLA_MAX + 1];
+	struct netdev_list *list = arg;
+	struct netdev *dev;
+
+	if (nlh->nlmsg_type != RTM_NEWLINK ||
+	    nlmsg_parse(nlh, sizeof(*info), tb, IFLA_MAX, NULL) ||
+	    !tb[IFLA_IFNAME])
+		return;
+	/* One more, for the end. */
+	list->dev = realloc(list->dev, (list->n + 2) * sizeof(*dev));
+	if (!list->dev)
+		fail("out of memory");
+	dev = &list->dev[list->n++];
+	memset(dev, 0, 2 * sizeof(*dev));
+	dev->ifindex = info->ifi_index;
+	dev->type = info->ifi_type;
+	dev->flags = info->ifi_flags;
+	nla_strlcpy(dev->name, tb[IFLA_IFNAME], sizeof(dev->name));
+	if (tb[IFLA_MTU])
+		dev->mtu = nla_get_u32(tb[IFLA_MTU]);
+	get_xdp(tb[IFLA_XDP], dev);
+}
+
+/**
+ * netdev_all() - all network devices of this namespace; an index of 0 ends the
+ *	list, which is the caller's to free
+ */
+struct netdev *netdev_all(void)
+{
+	struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETLINK, NLM_F_DUMP);
+	struct ifinfomsg info = {};
+	struct netdev_list list = {};
+	int err;
+
+	if (!msg || nlmsg_append(msg, &info, sizeof(info), NLMSG_ALIGNTO))
+		fail("out of memory");
+	err = nl_ask(NETLINK_ROUTE, msg, on_netdev, &list);
+	if (err)
+		fail("cannot list network devices: %s", nl_why(err));
+	if (!list.dev)
+		list.dev = calloc(1, sizeof(*list.dev));
+	if (!list.dev)
+		fail("out of memory");
+	return list.dev;
+}
+
+struct addr_walk {
+	u32 ifindex;
+	void (*fn)(const char *addr, bool global, void *arg);
+	void *arg;
+};
+
+static void on_addr(struct nlmsghdr *nlh, void *arg)
+{
+	const struct ifaddrmsg *ifa = nlmsg_data(nlh);
+	const struct addr_walk *walk = arg;
+	struct nlattr *tb[IFA_MAX + 1], *a;
+	char buf[INET6_ADDRSTRLEN];
+
+	if (nlh->nlmsg_type != RTM_NEWADDR ||
+	    nlmsg_parse(nlh, sizeof(*ifa), tb, IFA_MAX, NULL) ||
+	    ifa->ifa_index != walk->ifindex)
+		return;
+	a = tb[IFA_LOCAL] ?: tb[IFA_ADDRESS];
+	if (!a || nla_len(a) < (ifa->ifa_family == AF_INET ? 4 : 16) ||
+	    !inet_ntop(ifa->ifa_family, nla_data(a), buf, sizeof(buf)))
+		return;
+	walk->fn(buf, ifa->ifa_scope == RT_SCOPE_UNIVERSE, walk->arg);
+}
+
+/**
+ * netdev_addrs() - call @fn for each IP address of a network device
+ */
+void netdev_addrs(u32 ifindex,
+		  void (*fn)(const char *addr, bool global, void *arg),
+		  void *arg)
+{
+	struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETADDR, NLM_F_DUMP);
+	struct addr_walk walk = { .ifindex = ifindex, .fn = fn, .arg = arg };
+	struct ifaddrmsg ifa = {};
+	int err;
+
+	if (!msg || nlmsg_append(msg, &ifa, sizeof(ifa), NLMSG_ALIGNTO))
+		fail("out of memory");
+	err = nl_ask(NETLINK_ROUTE, msg, on_addr, &walk);
+	if (err)
+		fail("cannot list addresses: %s", nl_why(err));
+}
+
+static void on_features(struct nlmsghdr *nlh, void *arg)
+{
+	struct nlattr *a = nlmsg_find_attr(nlh, GENL_HDRLEN,
+					   NETDEV_A_DEV_XDP_FEATURES);
+
+	if (a && nla_len(a) >= 8)
+		*(u64 *)arg = nla_get_u64(a);
+}
+
+/**
+ * netdev_xdp_features() - what the driver can do: NETDEV_XDP_ACT_*
+ *
+ * Return: false when the kernel does not tell.
+ */
+bool netdev_xdp_features(u32 ifindex, u64 *features)
+{
+	struct nl_msg *msg = genl_msg("netdev", NETDEV_CMD_DEV_GET, 0);
+
+	*features = 0;
+	if (!msg)
+		return false;
+	put_u32(msg, NETDEV_A_DEV_IFINDEX, ifindex);
+	return !nl_ask(NETLINK_GENERIC, msg, on_features, features);
+}
+
+/**
+ * netdev_driver() - name of its driver, "" when ethtool knows none
+ */
+const char *netdev_driver(const char *ifname)
+{
+	static struct ethtool_drvinfo info;
+	struct ifreq ifr = { .ifr_data = (void *)&info };
+	int s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memset(&info, 0, sizeof(info));
+	if (s < 0)
+		return "";
+	info.cmd = ETHTOOL_GDRVINFO;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
+	if (ioctl(s, SIOCETHTOOL, &ifr))
+		info.driver[0] = 0;
+	close(s);
+	info.driver[sizeof(info.driver) - 1] = 0;
+	return info.driver;
+}
+
+static void on_linkmodes(struct nlmsghdr *nlh, void *arg)
+{
+	struct nlattr *speed = nlmsg_find_attr(nlh, GENL_HDRLEN,
+					       ETHTOOL_A_LINKMODES_SPEED);
+	struct nlattr *lanes = nlmsg_find_attr(nlh, GENL_HDRLEN,
+					       ETHTOOL_A_LINKMODES_LANES);
+	u32 *got = arg;
+
+	if (speed && nla_get_u32(speed) != (u32)SPEED_UNKNOWN)
+		got[0] = nla_get_u32(speed);
+	if (lanes)
+		got[1] = nla_get_u32(lanes);
+}
+
+/**
+ * netdev_speed() - in Mb/s, 0 when ethtool does not know
+ * @lanes: becomes how many it has, 0 when ethtool does not know
+ */
+u32 netdev_speed(u32 ifindex, u32 *lanes)
+{
+	struct nl_msg *msg = genl_msg(ETHTOOL_GENL_NAME,
+				      ETHTOOL_MSG_LINKMODES_GET, 0);
+	struct nlattr *head;
+	u32 got[2] = {};
+
+	*lanes = 0;
+	if (!msg)
+		return 0;
+	head = nla_nest_start(msg, ETHTOOL_A_LINKMODES_HEADER);
+	if (!head)
+		fail("out of memory");
+	put_u32(msg, ETHTOOL_A_HEADER_DEV_INDEX, ifindex);
+	nla_nest_end(msg, head);
+	if (nl_ask(NETLINK_GENERIC, msg, on_linkmodes, got))
+		return 0;
+	*lanes = got[1];
+	return got[0];
+}

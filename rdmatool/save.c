@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Links in a file: written as they are now, and made again from it. A file is
+ * read and understood as a whole before anything is done; then each line is done
+ * by a process of its own, so that one that fails does not end the others.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rdmatool.h"
+
+#define DEFAULT_DIR	"/etc/xroce"
+#define DEFAULT_FILE	DEFAULT_DIR "/links"
+#define LINE_MAX_LEN	2048
+#define SAVED_MAX	4096
+
+static const char head[] =
+"# Links of xroce, as \"rdmatool link restore\" makes them again, a line each:\n"
+"# link NAME netdev DEV xdp off|generic|native|auto [steer CPUS]\n";
+
+/* A word of the file: what would end it is written as \xNN. */
+static void put_word(FILE *f, const char *s)
+{
+	const unsigned char *p;
+
+	for (p = (const unsigned char *)s; *p; p++)
+		if (*p <= ' ' || *p == '\\' || *p == '#' || *p >= 0x7f)
+			fprintf(f, "\\x%02x", *p);
+		else
+			fputc(*p, f);
+}
+
+static void put_link(FILE *f, const struct xlink *xl)
+{
+	fputs("link ", f);
+	put_word(f, xl->name);
+	fputs(" netdev ", f);
+	put_word(f, xl->ifname);
+	fprintf(f, " xdp %s", xdp_mode_name(xl->xdp_mode));
+	if (*xl->steer)
+		fprintf(f, " steer %s", xl->steer);
+	fputc('\n', f);
+}
+
+static bool put_links(FILE *f)
+{
+	struct xlink *links = xlink_all(), *xl;
+
+	fputs(head, f);
+	for (xl = links; xl->ifindex; xl++)
+		put_link(f, xl);
+	free(links);
+	return !fflush(f) && !ferror(f);
+}
+
+/**
+ * link_save() - write the links of this namespace
+ *
+ * The file is there as a whole or as it was.
+ */
+void link_save(int argc, char **argv)
+{
+	const char *file = argc ? argv[0] : DEFAULT_FILE;
+	char tmp[4096];
+	FILE *f;
+	int fd;
+
+	if (argc > 1)
+		usage("link save: one FILE at most");
+	if (!strcmp(file, "-")) {
+		if (!put_links(stdout))
+			fail("link save: %s", strerror(errno));
+		return;
+	}
+	if (!argc && mkdir(DEFAULT_DIR, 0755) && errno != EEXIST)
+		fail("link save: %s: %s", DEFAULT_DIR, strerror(errno));
+	if (snprintf(tmp, sizeof(tmp), "%s.XXXXXX", file) >= (int)sizeof(tmp))
+		usage("link save: the name of FILE is too long");
+	fd = mkstemp(tmp);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!f)
+		fail("link save: %s: %s", tmp, strerror(errno));
+	if (!put_links(f) || fchmod(fd, 0644) || fsync(fd) || fclose(f) ||
+	    rename(tmp, file)) {
+		int err = errno;
+
+		unlink(tmp);
+		fail("link save: %s: %s", file, strerror(err));
+	}
+}
+
+/* A line of the file, understood. */
+struct saved {
+	u32 line;
+	int mode;
+	char name[DEV_NAME_MAX];
+	char netdev[IFNAMSIZ];
+	char xdp[16];
+	char steer[1024];
+};
+
+static const char *file_name;
+
+static __noreturn __printf(2, 3) void wrong(u32 line, const char *fmt, ...)
+{
+	char buf[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(buf, sizeof(buf), fmt, ap);
+	va_end(ap);
+	fail("link restore: %s:%u: %s", file_name, line, buf);
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' :
+	       c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The next word of a line, NULL at its end; \xNN becomes what it stands for. */
+static char *get_word(char **line, u32 n)
+{
+	char *word, *from, *to;
+
+	*line += strspn(*line, " \t");
+	word = from = to = *line;
+	if (!*word || *word == '#')
+		return NULL;
+	while (*from && *from != ' ' && *from != '\t') {
+		int high = 0, low = 0;
+
+		if ((unsigned char)*from < ' ' || *from == 0x7f)
+			wrong(n, "there is a control character in it");
+		if (*from != '\\') {
+			*to++ = *from++;
+			continue;
+		}
+		/* Each of these is looked at only if none before ends it. */
+		if (from[1] == 'x')
+			high = hex_digit(from[2]);
+		if (high >= 0 && from[1] == 'x')
+			low = hex_digit(from[3]);
+		if (high < 0 || low < 0 || high + low == 0)
+			wrong(n, "a backslash begins \\x01 to \\xff");
+		*to++ = high << 4 | low;
+		from += 4;
+	}
+	*line = *from ? from + 1 : from;
+	*to = 0;
+	return word;
+}
+
+static void take(u32 line, const char *key, const char *val, char *buf,
+		 size_t size)
+{
+	if (*buf)
+		wrong(line, "%s: it is given twice", key);
+	if (!*val || strlen(val) >= size)
+		wrong(line, "%s: 1 to %zu characters", key, size - 1);
+	memcpy(buf, val, strlen(val) + 1);
+}
+
+static void parse_line(struct saved *s, char *line)
+{
+	char *key, *val;
+
+	val = get_word(&line, s->line);
+	if (!val)
+		wrong(s->line, "link: a name expected");
+	take(s->line, "link", val, s->name, sizeof(s->name));
+	while ((key = get_word(&line, s->line))) {
+		val = get_word(&line, s->line);
+		if (!val)
+			wrong(s->line, "%s: a value expected", key);
+		if (!strcmp(key, "netdev"))
+			take(s->line, key, val, s->netdev, sizeof(s->netdev));
+		else if (!strcmp(key, "xdp"))
+			take(s->line, key, val, s->xdp, sizeof(s->xdp));
+		else if (!strcmp(key, "steer"))
+			take(s->line, key, val, s->steer, sizeof(s->steer));
+		else
+			wrong(s->line, "unknown field \"%s\"", key);
+	}
+	if (strpbrk(s->name, "%/"))
+		wrong(s->line, "link: no %% and no / in a name");
+	if (!*s->netdev)
+		wrong(s->line, "netdev: it is missing");
+	if (strchr(s->netdev, '/'))
+		wrong(s->line, "netdev: no / in a name");
+	if (!*s->xdp)
+		wrong(s->line, "xdp: it is missing");
+	s->mode = xdp_mode_parse(s->xdp);
+	if (s->mode < 0)
+		wrong(s->line, "xdp: off, generic, native or auto expected");
+	if (*s->steer && strspn(s->steer, "0123456789,-") != strlen(s->steer))
+		wrong(s->line, "steer: not a list of CPUs, as 0-3,8");
+}
+
+static void not_again(const struct saved *all, const struct saved *s)
+{
+	for (; all < s; all++) {
+		if (!strcmp(all->name, s->name))
+			wrong(s->line, "link: the name is that of line %u",
+			      all->line);
+		if (!strcmp(all->netdev, s->netdev))
+			wrong(s->line, "netdev: it is that of line %u",
+			      all->line);
+	}
+}
+
+static struct saved *read_file(FILE *f, u32 *n)
+{
+	struct saved *all = NULL;
+	char buf[LINE_MAX_LEN + 2], *line, *word, *end;
+	u32 at = 0;
+
+	for (*n = 0; memset(buf, 1, sizeof(buf)), fgets(buf, sizeof(buf), f);) {
+		at++;
+		/* The last 0 is fgets()'s, another was in the file. */
+		end = memrchr(buf, 0, sizeof(buf));
+		if (memchr(buf, 0, end - buf))
+			wrong(at, "there is a control character in it");
+		if (end[-1] == '\n')
+			*--end = 0;
+		else if (!feof(f))
+			wrong(at, "the line is longer than %d bytes", LINE_MAX_LEN);
+		line = buf;
+		word = get_word(&line, at);
+		if (!word)
+			continue;
+		if (strcmp(word, "link"))
+			wrong(at, "\"link\" expected, not \"%s\"", word);
+		if (*n == SAVED_MAX)
+			wrong(at, "more than %d links", SAVED_MAX);
+		all = realloc(all, (*n + 1) * sizeof(*all));
+		if (!all)
+			fail("out of memory");
+		memset(&all[*n], 0, sizeof(*all));
+		all[*n].line = at;
+		parse_line(&all[*n], line);
+		not_again(all, &all[*n]);
+		++*n;
+	}
+	if (ferror(f))
+		fail("link restore: %s: %s", file_name, strerror(errno));
+	return all;
+}
+
+/* In a process of its own: what is not as it was saved becomes so. */
+static void restore_one(struct saved *s)
+{
+	char *args[5] = { s->name, "netdev", s->netdev, "xdp", s->xdp };
+	struct xlink xl;
+
+	if (!xlink_get(s->name, &xl)) {
+		link_add(5, args);
+		xlink_get(s->name, &xl);
+	} else if (strcmp(xl.ifname, s->netdev)) {
+		fail("link %s is there, on %s", s->name, xl.ifname);
+	} else if ((int)xl.xdp_mode != s->mode) {
+		args[1] = "xdp";
+		args[2] = s->xdp;
+		link_set(3, args);
+	}
+	if (!strcmp(xl.steer, s->steer))
+		return;
+	args[1] = "steer";
+	args[2] = *s->steer ? s->steer : "off";
+	link_set(3, args);
+}
+
+static bool restored(struct saved *s)
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		fail("link restore: %s", strerror(errno));
+	if (!pid) {
+		restore_one(s);
+		fflush(NULL);
+		_exit(0);
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+/**
+ * link_restore() - make the links of a file
+ */
+void link_restore(int argc, char **argv)
+{
+	struct saved *all;
+	u32 n, i, bad = 0;
+	FILE *f;
+
+	if (argc > 1)
+		usage("link restore: one FILE at most");
+	file_name = argc ? argv[0] : DEFAULT_FILE;
+	f = strcmp(file_name, "-") ? fopen(file_name, "re") : stdin;
+	if (!f)
+		fail("link restore: %s: %s", file_name, strerror(errno));
+	all = read_file(f, &n);
+	for (i = 0; i < n; i++) {
+		if (restored(&all[i]))
+			continue;
+		bad++;
+		warn("link restore: %s:%u: link %s is not as saved", file_name,
+		     all[i].line, all[i].name);
+	}
+	free(all);
+	if (bad)
+		exit(EXIT_KERNEL);
+}

@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# rdmatool link save and restore: what is saved is there again after the module
+# was unloaded; files that are wrong, each in its own way, are refused by line and
+# field before anything is done; and the unit that restores at boot.
+
+# Some functions are called by try alone.
+# shellcheck disable=SC2317
+
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/topo.sh
+
+topo_need rdmatool jq systemd-analyze
+modprobe xroce || skip_all "no module xroce"
+
+end() {
+	local status=$?
+	umount /etc/xroce 2>/dev/null
+	ip link del xt-a 2>/dev/null
+	ip link del xt-b 2>/dev/null
+	rm -rf "$TOPO_TMP"
+	exit "$status"
+}
+trap end EXIT
+
+# What of `link show` is not a number that the kernel hands out
+shown() {
+	rdmatool -dj link show | jq -S \
+		'map(select(.roce_mtu) | del(.ifindex, .prog, .bpf_link)) | sort_by(.ifname)'
+}
+
+same() { [ "$(shown)" = "$before" ] || { diff <(echo "$before") <(shown); false; }; }
+unload() { rmmod xroce 2>/dev/null || ! [ -e /sys/module/xroce ]; }
+none() { [ "$(shown)" = "[]" ]; }
+
+# refused NAME PATTERN FILE-CONTENTS - and nothing was done
+refused() {
+	local out status=0
+	printf '%b' "$3" >"$TOPO_TMP/bad"
+	out=$(rdmatool link restore "$TOPO_TMP/bad" 2>&1) || status=$?
+	if [ "$status" = 1 ] && grep -qE -- "bad:$2" <<<"$out" &&
+	   [ "$(wc -l <<<"$out")" = 1 ] && none; then
+		ok "refused: $1"
+	else
+		not_ok "refused: $1" "status $status, not /$2/: $out"
+	fi
+}
+
+ip link add xt-a type veth peer name xt-c
+ip link add xt-b type veth peer name xt-d
+ip link set xt-a up
+ip link set xt-b up
+last=$(($(nproc) - 1))
+file=$TOPO_TMP/links
+weird=$'x #\\y\xc3\xa4'
+
+try "a link, steered" rdmatool link add xt0 netdev xt-a xdp native
+rdmatool link set xt0 steer "0-$last"
+[ "$last" != 0 ] || last=
+try "another, whose name has everything" \
+	rdmatool link add "$weird" netdev xt-b xdp generic
+before=$(shown)
+try "saved" rdmatool link save "$file"
+try "the file is as documented" grep -qxE \
+	"link xt0 netdev xt-a xdp native steer 0${last:+-$last}" "$file"
+try "and has every name" grep -qxF \
+	'link x\x20\x23\x5cy\xc3\xa4 netdev xt-b xdp generic' "$file"
+try "the same on standard output" eval 'rdmatool link save - | cmp - "$file"'
+try "the module unloads" eval 'rdmatool link del xt0; rdmatool link del "$weird"; wait_for 10 unload'
+try "restored" rdmatool link restore "$file"
+try "the same links" same
+try "once more changes nothing" rdmatool link restore "$file"
+try "the same links" same
+rdmatool link set xt0 xdp off
+rdmatool link set "$weird" xdp off
+try "links that are otherwise" rdmatool link restore "$file"
+try "become as they were" same
+rdmatool link del xt0
+try "from standard input" eval 'rdmatool link restore - <"$file"'
+try "the same links" same
+
+# One that cannot be made
+rdmatool link del xt0
+rdmatool link del "$weird"
+{ echo "link xt1 netdev xt-none xdp off"; cat "$file"; } >"$file.2"
+out=$(rdmatool link restore "$file.2" 2>&1)
+[ $? = 1 ] && grep -q 'no network device "xt-none"' <<<"$out" &&
+	grep -q 'links.2:1: link xt1 is not as saved' <<<"$out" &&
+	ok "a netdev that is gone is named" ||
+	not_ok "a netdev that is gone is named" "$out"
+try "the others are made" same
+sed 's/xt0/xt9/; /xc3/d' "$file" >"$file.2"
+out=$(rdmatool link restore "$file.2" 2>&1)
+[ $? = 1 ] && grep -q 'already' <<<"$out" &&
+	ok "a netdev that has another link is named" ||
+	not_ok "a netdev that has another link is named" "$out"
+rdmatool link del xt0
+rdmatool link del "$weird"
+
+# Files that are wrong, behind a line that is right
+ok_line='link xt0 netdev xt-a xdp off\n'
+refused "no link" '2: "link" expected, not "lnk"' "${ok_line}lnk x netdev xt-b xdp off\n"
+refused "no name" '2: link: a name expected' "${ok_line}link\n"
+refused "no netdev" '2: netdev: it is missing' "${ok_line}link x xdp off\n"
+refused "no xdp" '2: xdp: it is missing' "${ok_line}link x netdev xt-b\n"
+refused "no value" '2: xdp: a value expected' "${ok_line}link x netdev xt-b xdp\n"
+refused "an xdp that is none" '2: xdp: off, generic' "${ok_line}link x netdev xt-b xdp on\n"
+refused "an unknown field" '2: unknown field "mtu"' "${ok_line}link x netdev xt-b xdp off mtu 9\n"
+refused "a field twice" '2: xdp: it is given twice' "${ok_line}link x netdev xt-b xdp off xdp off\n"
+refused "a name twice" '2: link: the name is that of line 1' "${ok_line}link xt0 netdev xt-b xdp off\n"
+refused "a netdev twice" '2: netdev: it is that of line 1' "${ok_line}link x netdev xt-a xdp off\n"
+refused "a name with %" '2: link: no % and no /' "${ok_line}link x%d netdev xt-b xdp off\n"
+refused "a name with /" '2: link: no % and no /' "${ok_line}link ../x netdev xt-b xdp off\n"
+refused "a name of 64 bytes" '2: link: 1 to 63' "${ok_line}link $(printf 'x%.0s' {1..64}) netdev xt-b xdp off\n"
+refused "a netdev of 16 bytes" '2: netdev: 1 to 15' "${ok_line}link x netdev xt-b567890123456 xdp off\n"
+refused "a netdev with /" '2: netdev: no /' "${ok_line}link x netdev ../x xdp off\n"
+refused "steering to words" '2: steer: not a list' "${ok_line}link x netdev xt-b xdp off steer all\n"
+refused "a control character" '2: there is a control' "${ok_line}link x\\001 netdev xt-b xdp off\n"
+refused "a zero" '2: there is a control' "${ok_line}link x\\000 netdev xt-b xdp off\n"
+refused "a zero in the last line" '2: there is a control' "${ok_line}link x netdev xt-b xdp off\\000 #"
+refused "an escape that is none" '2: a backslash' "${ok_line}link x\\\\n netdev xt-b xdp off\n"
+refused "an escaped zero" '2: a backslash' "${ok_line}link x\\\\x00 netdev xt-b xdp off\n"
+refused "half an escape" '2: a backslash' "${ok_line}link x\\\\x4"
+refused "a long line" '2: the line is longer' "${ok_line}#$(printf 'x%.0s' {1..2050})\n"
+try "comments and blank lines are nothing" eval \
+	'printf "\n # link\n\t\n" | rdmatool link restore -'
+try "and nothing it does" none
+refused "random bytes" '[0-9]+: ' \
+	"$(head -c 300 /dev/urandom | od -An -tx1 -v | tr -d '\n' | sed 's/ /\\x/g')"
+out=$(rdmatool link restore /nonesuch 2>&1)
+[ $? = 1 ] && grep -q 'No such file' <<<"$out" && ok "no file" ||
+	not_ok "no file" "$out"
+out=$(rdmatool link save "$TOPO_TMP/none/links" 2>&1)
+[ $? = 1 ] && ok "no place for a file" || not_ok "no place for a file" "$out"
+
+# What boot does
+unit=rdmatool-links.service
+mkdir -p /etc/xroce
+mount -t tmpfs none /etc/xroce
+rdmatool link add xt0 netdev xt-a xdp native
+before=$(shown)
+try "saved where the unit looks" rdmatool link save
+rdmatool link del xt0
+try "the unit is right" systemd-analyze verify /usr/lib/systemd/system/$unit
+try "and wanted at boot" \
+	test -e /usr/lib/systemd/system/multi-user.target.wants/$unit
+try "its command" eval \
+	"$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/$unit)"
+try "the same links" same
+rdmatool link del xt0
+tap_end
