@@ -545,14 +545,17 @@ void xroce_comp_expired(struct xroce_qp *qp);
 /* resp.c: responder. Under the QP's lock. */
 void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
 bool xroce_resp_place(struct xroce_qp *qp, struct xroce_rx *rx);
-struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
-void xroce_resp_stop(struct xroce_qp *qp);
-void xroce_resp_marked(struct xroce_qp *qp);
-void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f);
+void xroce_resp_no_access(struct xroce_qp *qp);
 bool xroce_resp_recv(struct xroce_qp *qp);
 void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome);
 void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe,
 			 bool solicited);
+
+/* answer.c: what the responder owes. Under the QP's lock. */
+struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
+void xroce_resp_stop(struct xroce_qp *qp);
+void xroce_resp_marked(struct xroce_qp *qp);
+void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f);
 
 /* dgram.c: datagrams to a UD QP. Under the QP's lock. */
 void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx);
@@ -671,6 +674,11 @@ static inline struct xroce_send_wqe *xroce_req_wqe(const struct xroce_req *req,
 						   u32 i)
 {
 	return (void *)(req->wqe + (i & (req->depth - 1)) * req->stride);
+}
+
+static inline struct xroce_rd *xroce_rd_slot(struct xroce_resp *resp, u32 i)
+{
+	return &resp->rd[i % resp->max_rd];
 }
 
 /* Does the peer acknowledge? If not, what the device has taken is done. */

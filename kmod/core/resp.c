@@ -1,41 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The responder: requests are executed in PSN order, each once; answers leave in
- * PSN order. Under the QP's lock.
- *
- * What is owed to the peer is state, not a queue: active READs, one NAK, one
- * coalesced ACK. An answer that the device did not take is owed again.
+ * The responder: requests are executed in PSN order, each once. Under the QP's
+ * lock. What is then owed to the peer answer.c builds.
  */
 #include "core.h"
 
 /* What is answered by responses, and remembered. */
 #define XROCE_RD_KINDS	(XROCE_OP_READ | XROCE_OP_ATOMIC | XROCE_OP_FLUSH | \
 			 XROCE_OP_ATOMIC_WRITE)
-/* A flow's notifications of congestion are at least this far apart, ns. */
-#define XROCE_CNP_GAP		50000
-
-static struct xroce_rd *xroce_rd_slot(struct xroce_resp *resp, u32 i)
-{
-	return &resp->rd[i % resp->max_rd];
-}
-
-/**
- * xroce_resp_stop() - forget what is owed to the peer
- * @qp: the queue pair
- */
-void xroce_resp_stop(struct xroce_qp *qp)
-{
-	struct xroce_resp *resp = &qp->resp;
-	u32 i;
-
-	for (i = 0; i < resp->max_rd; i++)
-		resp->rd[i].state = XROCE_RD_FREE;
-	resp->rd_tail = 0;
-	resp->rd_active = 0;
-	resp->nak = 0;
-	resp->cnp = false;
-	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
-}
 
 /* Owe a NAK for the expected PSN; one at a time, the first stands. */
 static void xroce_resp_nak(struct xroce_qp *qp, u8 syndrome)
@@ -70,12 +42,15 @@ static void xroce_resp_invalid(struct xroce_qp *qp)
 	xroce_resp_fatal(qp, XROCE_NAK_INV_REQ, XROCE_EVENT_QP_REQ_ERR);
 }
 
-static void xroce_resp_no_access(struct xroce_qp *qp)
+/**
+ * xroce_resp_no_access() - what the peer asked for is not its to have
+ * @qp: the queue pair
+ */
+void xroce_resp_no_access(struct xroce_qp *qp)
 {
 	xroce_resp_fatal(qp, XROCE_NAK_REM_ACCESS, XROCE_EVENT_QP_ACCESS_ERR);
 }
 
-/* Complete the receive work request that is held. */
 /**
  * xroce_resp_complete() - the receive work request at hand is done
  * @qp: the queue pair
@@ -645,241 +620,4 @@ bool xroce_resp_place(struct xroce_qp *qp, struct xroce_rx *rx)
 	if (ok)
 		qp->resp.nak = 0;
 	return ok;
-}
-
-static __be32 xroce_resp_smsn(u8 syndrome, u32 msn)
-{
-	return cpu_to_be32((u32)syndrome << 24 | msn);
-}
-
-/*
- * The key of a READ was good when it came, and is no more: the NAK takes the
- * place of the response that is next, and nothing follows it.
- */
-static void xroce_resp_cut(struct xroce_qp *qp, struct xroce_rd *rd)
-{
-	struct xroce_resp *resp = &qp->resp;
-	u32 i;
-
-	for (i = 0; i < resp->max_rd; i++)
-		if (resp->rd[i].state == XROCE_RD_ACTIVE)
-			resp->rd[i].state = XROCE_RD_FREE;
-	resp->rd_active = 0;
-	rd->state = XROCE_RD_DONE;
-	rd->stop = rd->next;
-	xroce_resp_no_access(qp);
-	resp->nak_psn = rd->next;
-}
-
-static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp,
-					       struct xroce_rd *rd)
-{
-	u8 syndrome = XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT;
-	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, rd->msn) };
-	struct xroce_io io = {};
-	bool first = rd->next == rd->start;
-	bool last = xroce_psn_add(rd->next, 1) == rd->stop;
-	struct xroce_frame *f;
-	u32 off, len;
-	u8 op;
-
-	if (rd->kind == XROCE_OP_ATOMIC) {
-		struct {
-			struct xroce_aeth aeth;
-			struct xroce_atomicacketh ack;
-		} __packed ext = { aeth, { cpu_to_be64(rd->value) } };
-
-		return xroce_frame_new(qp, XROCE_ATOMIC_ACK, rd->psn, 0, &ext,
-				       sizeof(ext), 0);
-	}
-	off = ((rd->next - rd->psn) & XROCE_PSN_MASK) << qp->hot.mtu_shift;
-	len = min(rd->len - off, xroce_mtu(qp));
-	if (last)
-		op = first ? XROCE_READ_RESP_ONLY : XROCE_READ_RESP_LAST;
-	else
-		op = first ? XROCE_READ_RESP_FIRST : XROCE_READ_RESP_MIDDLE;
-	f = xroce_frame_new(qp, op, rd->next, 0, &aeth,
-			    first || last ? sizeof(aeth) : 0, len);
-	if (!f)
-		return NULL;
-	io.frame = f;
-	io.off = f->payload;
-	if (!xroce_mr_copy(qp, rd->rkey, XROCE_REMOTE_READ, rd->va + off, len,
-			   &io)) {
-		xroce_env_frame_free(f);
-		xroce_resp_cut(qp, rd);
-		return NULL;
-	}
-	return f;
-}
-
-/* The oldest READ or atomic to be answered, by PSN. */
-static struct xroce_rd *xroce_resp_oldest(struct xroce_resp *resp)
-{
-	struct xroce_rd *rd;
-	u32 i;
-
-	for (i = 0; i < resp->max_rd; i++) {
-		rd = xroce_rd_slot(resp, resp->rd_tail + i);
-		if (rd->state == XROCE_RD_ACTIVE)
-			return rd;
-	}
-	return NULL;
-}
-
-static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp,
-						u8 syndrome, u32 psn)
-{
-	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, qp->hot.msn) };
-	struct xroce_frame *f;
-
-	f = xroce_frame_new(qp, XROCE_ACK, psn, 0, &aeth, sizeof(aeth), 0);
-	if (f) {
-		f->is.kind = XROCE_FRAME_ACK;
-		f->is.syndrome = syndrome;
-	}
-	return f;
-}
-
-/* To the peer: what it sends here meets congestion (Annex A17.9.3). */
-static struct xroce_frame *xroce_resp_cnp_frame(struct xroce_qp *qp)
-{
-	static const u8 reserved[16];
-	struct xroce_frame *f;
-
-	f = xroce_frame_new(qp, XROCE_CNP, 0, 0, reserved, sizeof(reserved), 0);
-	if (f) {
-		f->is.kind = XROCE_FRAME_CNP;
-		f->seg[0].p[qp->av.l3_len + offsetof(struct xroce_bth, dqpn)] |=
-			XROCE_BTH_BECN >> 24;
-	}
-	return f;
-}
-
-static enum xroce_counter xroce_resp_nak_counter(u8 syndrome)
-{
-	if ((syndrome & XROCE_AETH_TYPE) == XROCE_AETH_RNR)
-		return XROCE_CNT_RNR_SENT;
-	return syndrome == XROCE_NAK_PSN ? XROCE_CNT_NAK_SEQ_SENT :
-					   XROCE_CNT_NAK_SENT;
-}
-
-/**
- * xroce_resp_next() - build the next answer that is owed
- * @qp: the queue pair
- *
- * Return: a frame, or NULL when nothing is owed or no frame is to be had.
- */
-struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
-{
-	struct xroce_resp *resp = &qp->resp;
-	struct xroce_frame *f;
-	struct xroce_rd *rd;
-
-	/* Whatever the hot block says: a datagram QP has no peer to answer. */
-	if (!xroce_qp_reliable(qp))
-		return NULL;
-	if (resp->cnp) {
-		f = xroce_resp_cnp_frame(qp);
-		if (f) {
-			xroce_env_count(qp->dev, XROCE_CNT_CNP_SENT, 1);
-			resp->cnp = false;
-		}
-		return f;
-	}
-	if (resp->rd_active) {
-		rd = xroce_resp_oldest(resp);
-		f = xroce_resp_rd_frame(qp, rd);
-		if (f) {
-			f->is.kind = XROCE_FRAME_RD_RESP;
-			f->is.slot = rd - resp->rd;
-			rd->next = xroce_psn_add(rd->next, 1);
-			if (rd->next == rd->stop) {
-				rd->state = XROCE_RD_DONE;
-				resp->rd_active--;
-			}
-			return f;
-		}
-		if (qp->nomem)
-			return NULL;
-	}
-	if (resp->nak) {
-		f = xroce_resp_ack_frame(qp, resp->nak, resp->nak_psn);
-		if (!f)
-			return NULL;
-		xroce_env_count(qp->dev, xroce_resp_nak_counter(resp->nak), 1);
-		resp->nak = 0;
-		/* It acknowledges what was executed before. */
-		qp->hot.resp_flags &= ~XROCE_RESP_ACK;
-		return f;
-	}
-	if (qp->hot.resp_flags & XROCE_RESP_ACK) {
-		f = xroce_resp_ack_frame(qp, XROCE_AETH_ACK |
-					 XROCE_AETH_NO_CREDIT,
-					 xroce_psn_add(qp->hot.epsn,
-						       XROCE_PSN_MASK));
-		if (!f)
-			return NULL;
-		xroce_env_count(qp->dev, XROCE_CNT_ACKS_SENT, 1);
-		qp->hot.resp_flags &= ~XROCE_RESP_ACK;
-		return f;
-	}
-	return NULL;
-}
-
-/**
- * xroce_resp_marked() - a packet came with a mark of congestion
- * @qp: the queue pair
- *
- * Owe a notification, one in a while: what is reported is that there is some.
- */
-void xroce_resp_marked(struct xroce_qp *qp)
-{
-	u64 now = xroce_env_now();
-
-	xroce_env_count(qp->dev, XROCE_CNT_MARKED, 1);
-	if (now < qp->resp.cnp_next)
-		return;
-	qp->resp.cnp_next = now + XROCE_CNP_GAP;
-	qp->resp.cnp = true;
-}
-
-/**
- * xroce_resp_untaken() - the device did not take an answer: it is owed again
- * @qp: the queue pair
- * @f: the frame that the device did not take
- */
-void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
-{
-	struct xroce_resp *resp = &qp->resp;
-	struct xroce_rd *rd;
-
-	if (qp->hot.state == XROCE_QPS_ERR)
-		return;
-	if (f->kind == XROCE_FRAME_CNP) {
-		resp->cnp = true;
-		return;
-	}
-	if (f->kind == XROCE_FRAME_ACK) {
-		if (f->syndrome == (XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT)) {
-			qp->hot.resp_flags |= XROCE_RESP_ACK;
-		} else if (!resp->nak &&
-			   (resp->fatal || f->psn == qp->hot.epsn)) {
-			resp->nak = f->syndrome;
-			resp->nak_psn = f->psn;
-		}
-		return;
-	}
-	if (f->slot >= resp->max_rd)
-		return;		/* connected anew meanwhile */
-	rd = &resp->rd[f->slot];
-	if (rd->state == XROCE_RD_FREE ||
-	    ((f->psn - rd->start) & XROCE_PSN_MASK) >=
-	    ((rd->next - rd->start) & XROCE_PSN_MASK))
-		return;		/* replaced, or gone back further meanwhile */
-	rd->next = f->psn;
-	if (rd->state == XROCE_RD_DONE) {
-		rd->state = XROCE_RD_ACTIVE;
-		resp->rd_active++;
-	}
 }

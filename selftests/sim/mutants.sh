@@ -83,7 +83,7 @@ bug ack-one-less comp 'xroce_comp_upto(qp, xroce_psn_add(psn, 1));' \
 	'xroce_comp_upto(qp, psn);'
 bug ack-one-more comp 'xroce_comp_upto(qp, xroce_psn_add(psn, 1));' \
 	'xroce_comp_upto(qp, xroce_psn_add(psn, 2));'
-bug ack-not-executed resp 'xroce_psn_add(qp->hot.epsn,
+bug ack-not-executed answer 'xroce_psn_add(qp->hot.epsn,
 						       XROCE_PSN_MASK)' \
 	'qp->hot.epsn'
 bug no-implied-nak comp 'xroce_comp_lost(qp, owed, XROCE_CNT_IMPLIED_NAK);' \
@@ -117,7 +117,7 @@ bug too-many-reads req 'req->rd_tail - req->rd_head >= req->max_rd_atomic' \
 bug duplicate-read-counts resp 'rd->state == XROCE_RD_ACTIVE && !rd->again' \
 	'rd->state == XROCE_RD_ACTIVE'
 
-bug read-goes-on-wrong resp 'off = ((rd->next - rd->psn)' \
+bug read-goes-on-wrong answer 'off = ((rd->next - rd->psn)' \
 	'off = ((rd->next - rd->start)'
 bug duplicate-not-acked resp \
 	'if (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)) {' 'if (0) {'
@@ -226,13 +226,13 @@ bug srq-flushed qp 'if (qp->srq)\n\t\treturn;\n\tfor (left' 'for (left'
 bug srq-no-last-wqe qp 'xroce_env_qp_event(qp, XROCE_EVENT_LAST_WQE);' ';'
 
 # congestion
-bug cnp-storm resp 'if (now < qp->resp.cnp_next)\n\t\treturn;' ''
-bug cnp-untaken resp 'resp->cnp = true;\n\t\treturn;' 'return;'
+bug cnp-storm answer 'if (now < qp->resp.cnp_next)\n\t\treturn;' ''
+bug cnp-untaken answer 'resp->cnp = true;\n\t\treturn;' 'return;'
 bug cnp-for-cnp rx ' && !(pkt->info & XROCE_OP_CNP))\n\t\txroce_resp_marked' \
 	')\n\t\txroce_resp_marked'
 bug cnp-deaf rx 'xroce_cc_cnp(qp);' ';'
 bug cnp-anybody rx '? !xroce_qp_reliable(qp) :' '? 0 :'
-bug cnp-no-becn resp 'XROCE_BTH_BECN >> 24' '0'
+bug cnp-no-becn answer 'XROCE_BTH_BECN >> 24' '0'
 
 # locks
 bug lock-leaked rx 'if (drop) {\n\t\tspin_unlock(&qp->lock);' 'if (drop) {'
