@@ -56,6 +56,8 @@ static int xroce_ib_query_device(struct ib_device *ib,
 				 IB_DEVICE_MEM_MGT_EXTENSIONS |
 				 IB_DEVICE_MEM_WINDOW |
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				 IB_DEVICE_XRC |
+				 IB_DEVICE_SRQ_RESIZE |
 				 IB_DEVICE_FLUSH_GLOBAL |
 				 IB_DEVICE_ATOMIC_WRITE;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY;
@@ -195,6 +197,17 @@ static int xroce_ib_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 	return 0;
 }
 
+/* That it is one is all that is asked of an XRC domain. */
+static int xroce_ib_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+static int xroce_ib_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
+	return 0;
+}
+
 static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx,
 				   struct ib_udata *udata)
 {
@@ -230,9 +243,11 @@ static const struct ib_device_ops xroce_dev_ops = {
 	.add_gid = xroce_ib_add_gid,
 	.alloc_pd = xroce_ib_alloc_pd,
 	.alloc_ucontext = xroce_ib_alloc_ucontext,
+	.alloc_xrcd = xroce_ib_alloc_xrcd,
 	.dealloc_driver = xroce_ib_dealloc_driver,
 	.dealloc_pd = xroce_ib_dealloc_pd,
 	.dealloc_ucontext = xroce_ib_dealloc_ucontext,
+	.dealloc_xrcd = xroce_ib_dealloc_xrcd,
 	.del_gid = xroce_ib_del_gid,
 	.disassociate_ucontext = xroce_ib_disassociate,
 	.get_dev_fw_str = xroce_ib_fw_str,
@@ -246,6 +261,7 @@ static const struct ib_device_ops xroce_dev_ops = {
 
 	INIT_RDMA_OBJ_SIZE(ib_pd, xroce_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, xroce_uctx, ib),
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, xroce_xrcd, ib),
 };
 
 /**

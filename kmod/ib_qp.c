@@ -97,7 +97,7 @@ static int kqp_alloc_sq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 static int kqp_alloc_rq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 			struct ib_qp_cap *cap, struct xroce_ring_info *info)
 {
-	if (kqp->qp.srq) {
+	if (kqp->qp.rq != &kqp->own_rq) {
 		cap->max_recv_wr = 0;
 		cap->max_recv_sge = 0;
 		return 0;
@@ -120,6 +120,9 @@ static u8 kqp_transport(enum ib_qp_type type)
 		return XROCE_RC;
 	case IB_QPT_UC:
 		return XROCE_UC;
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+		return XROCE_XRC;
 	default:
 		return XROCE_UD;
 	}
@@ -135,7 +138,11 @@ static int kqp_check_init(const struct ib_qp_init_attr *init, bool user)
 	case IB_QPT_RC:
 	case IB_QPT_UC:
 	case IB_QPT_UD:
+	case IB_QPT_XRC_INI:
 		break;
+	case IB_QPT_XRC_TGT:
+		/* It has no queues; nor does it tell whose it is. */
+		return init->xrcd ? 0 : -EINVAL;
 	case IB_QPT_GSI:
 		if (user || init->port_num != 1)
 			return -EINVAL;
@@ -143,7 +150,9 @@ static int kqp_check_init(const struct ib_qp_init_attr *init, bool user)
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (!init->send_cq || !init->recv_cq ||
+	if (!init->send_cq ||
+	    (!init->recv_cq && init->qp_type != IB_QPT_XRC_INI) ||
+	    (init->srq && init->srq->srq_type != IB_SRQT_BASIC) ||
 	    cap->max_send_wr > XROCE_MAX_QP_WR ||
 	    cap->max_recv_wr > XROCE_MAX_QP_WR ||
 	    cap->max_send_sge > XROCE_MAX_SGE ||
@@ -176,11 +185,16 @@ static struct xroce_kqp *kqp_alloc(struct ib_qp *ib,
 	qp = &kqp->qp;
 	qp->dev = &link->dev;
 	qp->pd = ib->pd;
-	qp->scq = &to_kcq(init->send_cq)->cq;
-	qp->rcq = &to_kcq(init->recv_cq)->cq;
-	qp->srq = init->srq;
-	qp->rq = init->srq ? &to_ksrq(init->srq)->rq : &kqp->own_rq;
+	if (init->qp_type == IB_QPT_XRC_TGT)
+		qp->xrcd = init->xrcd;
+	else
+		qp->scq = &to_kcq(init->send_cq)->cq;
 	qp->hot.transport = kqp_transport(init->qp_type);
+	if (qp->hot.transport != XROCE_XRC) {
+		qp->rcq = &to_kcq(init->recv_cq)->cq;
+		qp->srq = init->srq;
+		qp->rq = init->srq ? &to_ksrq(init->srq)->rq : &kqp->own_rq;
+	}
 	qp->hot.mtu_shift = 8;
 	qp->pkey = XROCE_PKEY_DEFAULT;
 	qp->req.trusted = trusted;
@@ -202,13 +216,18 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	err = kqp_check_init(init, udata);
 	if (err)
 		return err;
-	kqp = kqp_alloc(ib, init, !udata);
+	if (init->qp_type == IB_QPT_XRC_TGT)
+		memset(&init->cap, 0, sizeof(init->cap));
+	/* An XRC target is made in the name of nobody, and serves users. */
+	kqp = kqp_alloc(ib, init, !udata && init->qp_type != IB_QPT_XRC_TGT);
 	if (!kqp)
 		return -ENOMEM;
 	err = kqp_alloc_sq(kqp, uctx, &init->cap, &resp.sq) ?:
 	      kqp_alloc_rq(kqp, uctx, &init->cap, &resp.rq);
 	if (err)
 		goto err_free;
+	if (init->qp_type == IB_QPT_XRC_TGT)
+		memset(&init->cap, 0, sizeof(init->cap));
 	kqp->attr.cap = init->cap;
 	xroce_qp_init(&kqp->qp);
 	err = kqp_publish(kqp, init->qp_type);
@@ -429,6 +448,7 @@ static int xroce_ib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 	init->send_cq = ib->send_cq;
 	init->recv_cq = ib->recv_cq;
 	init->srq = ib->srq;
+	init->xrcd = ib->xrcd;
 	init->cap = attr->cap;
 	init->sq_sig_type = qp->req.sig_all ? IB_SIGNAL_ALL_WR :
 					      IB_SIGNAL_REQ_WR;

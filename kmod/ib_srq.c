@@ -1,15 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shared receive queue verbs. Process context, serialised by the consumer; the
- * core takes from the ring under the queue's own lock, which guards the limit.
+ * Shared receive queue verbs. Process context; the queue's mutex makes one modify
+ * at a time. The core takes from the ring under the queue's own lock, which guards
+ * ring and limit.
  */
 #include "xroce.h"
 
 static int xroce_ib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 {
-	/* Its QPs are gone, and with them who would take from it. */
+	/* Its QPs are gone, and with them who would take from it; not XRC's. */
+	if (ib->srq_type == IB_SRQT_XRC)
+		xroce_table_del_srq(to_ksrq(ib));
 	xroce_ring_free(to_ksrq(ib)->ring);
 	atomic_dec(&to_xlink(ib->device)->srqs);
+	return 0;
+}
+
+/* What a packet names, and any QP of its domain may take from. */
+static int ksrq_publish(struct xroce_ksrq *srq,
+			const struct ib_srq_init_attr *init)
+{
+	int err;
+
+	srq->rq.xrcd = init->ext.xrc.xrcd;
+	srq->rq.cq = &to_kcq(init->ext.cq)->cq;
+	err = xroce_table_add_srq(srq);
+	if (err) {
+		xroce_ring_free(srq->ring);
+		atomic_dec(&to_xlink(srq->ib.device)->srqs);
+		return err;
+	}
+	srq->ib.ext.xrc.srq_num = srq->entry.number;
 	return 0;
 }
 
@@ -22,7 +43,8 @@ static int xroce_ib_create_srq(struct ib_srq *ib,
 	struct xroce_create_srq_resp resp = {};
 	int err;
 
-	if (init->srq_type != IB_SRQT_BASIC)
+	if (init->srq_type != IB_SRQT_BASIC &&
+	    (init->srq_type != IB_SRQT_XRC || !udata))
 		return -EOPNOTSUPP;
 	if (!init->attr.max_wr || init->attr.max_wr > XROCE_MAX_QP_WR ||
 	    init->attr.max_sge > XROCE_MAX_SGE ||
@@ -42,11 +64,52 @@ static int xroce_ib_create_srq(struct ib_srq *ib,
 	srq->rq.limit = init->attr.srq_limit;
 	srq->max_wr = init->attr.max_wr;
 	spin_lock_init(&srq->post_lock);
+	mutex_init(&srq->modify);
+	if (init->srq_type == IB_SRQT_XRC) {
+		err = ksrq_publish(srq, init);
+		if (err)
+			return err;
+	}
 	if (!udata)
 		return 0;
+	resp.srqn = srq->entry.number;
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
 		xroce_ib_destroy_srq(ib, udata);
+	return err;
+}
+
+/* Its user has the SRQ's lock, so that nobody posts. */
+static int ksrq_resize(struct xroce_ksrq *srq, u32 max_wr,
+		       struct ib_udata *udata)
+{
+	struct xroce_create_srq_resp resp = { .srqn = srq->entry.number };
+	struct xroce_umem_ring *ring;
+	struct xroce_modify_srq cmd;
+	u32 depth;
+	int err;
+
+	if (!udata)
+		return -EOPNOTSUPP;
+	if (udata->inlen < sizeof(cmd) || !max_wr || max_wr > XROCE_MAX_QP_WR)
+		return -EINVAL;
+	err = ib_copy_from_udata(&cmd, udata, sizeof(cmd));
+	if (err)
+		return err;
+	depth = roundup_pow_of_two(max_wr);
+	ring = xroce_ring_alloc(xroce_udata_uctx(udata), depth, srq->rq.stride,
+				&resp.ring);
+	if (IS_ERR(ring))
+		return PTR_ERR(ring);
+	if (copy_to_user(u64_to_user_ptr(cmd.resp), &resp, sizeof(resp)))
+		err = -EFAULT;
+	else
+		err = xroce_rq_resize(&srq->rq, ring->ring, depth);
+	if (!err) {
+		swap(srq->ring, ring);
+		srq->max_wr = depth;
+	}
+	xroce_ring_free(ring);
 	return err;
 }
 
@@ -56,16 +119,23 @@ static int xroce_ib_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
 {
 	struct xroce_ksrq *srq = to_ksrq(ib);
 
-	if (mask & ~IB_SRQ_LIMIT)
+	int err = 0;
+
+	if (mask & ~(IB_SRQ_LIMIT | IB_SRQ_MAX_WR))
 		return -EOPNOTSUPP;
-	if (mask & IB_SRQ_LIMIT) {
-		if (attr->srq_limit > srq->max_wr)
-			return -EINVAL;
+	mutex_lock(&srq->modify);
+	if (mask & IB_SRQ_LIMIT && attr->srq_limit >
+	    (mask & IB_SRQ_MAX_WR ? attr->max_wr : srq->max_wr))
+		err = -EINVAL;
+	else if (mask & IB_SRQ_MAX_WR)
+		err = ksrq_resize(srq, attr->max_wr, udata);
+	if (!err && mask & IB_SRQ_LIMIT) {
 		spin_lock_irq(&srq->rq.lock);
 		srq->rq.limit = attr->srq_limit;
 		spin_unlock_irq(&srq->rq.lock);
 	}
-	return 0;
+	mutex_unlock(&srq->modify);
+	return err;
 }
 
 static int xroce_ib_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)

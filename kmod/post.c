@@ -220,7 +220,7 @@ static int xroce_ib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 
 	if (wr) {
 		/* IBTA C10-97.2.1 */
-		if (!kqp->qp.req.trusted || kqp->qp.srq ||
+		if (!kqp->qp.req.trusted || kqp->qp.rq != &kqp->own_rq ||
 		    READ_ONCE(kqp->qp.hot.state) == XROCE_QPS_RESET) {
 			*bad_wr = wr;
 			return -EINVAL;

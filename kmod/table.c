@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * QPs and AHs by number, MRs by key, one table each for all links. Look-ups under RCU
+ * QPs, AHs and SRQs of XRC by number, MRs by key, one table each for all links.
+ * Look-ups under RCU
  * from any context; changes in process context, each table's xa_lock inside.
  *
  * A number is 24 random bits, so that who did not see it cannot name it. One
@@ -38,6 +39,7 @@ struct xroce_table {
 static struct xroce_table xroce_qps = { .max = XROCE_MAX_QP };
 static struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR };
 static struct xroce_table xroce_ahs = { .max = XROCE_MAX_AH };
+static struct xroce_table xroce_srqs = { .max = XROCE_MAX_SRQ };
 
 /* Reserve a number: look-ups find nothing there until it is published. */
 static int table_reserve(struct xroce_table *t, u32 *number)
@@ -182,6 +184,47 @@ void xroce_table_del_ah(struct xroce_kah *kah)
 }
 
 /**
+ * xroce_table_add_srq() - give a queue of XRC its number and let it be found
+ * @srq: the shared receive queue
+ */
+int xroce_table_add_srq(struct xroce_ksrq *srq)
+{
+	u32 srqn;
+	int err;
+
+	err = table_reserve(&xroce_srqs, &srqn);
+	if (err)
+		return err;
+	table_publish(&xroce_srqs, &srq->entry, srqn, srq);
+	return 0;
+}
+
+/**
+ * xroce_table_del_srq() - let it be found no more, and nobody be at it
+ * @srq: the shared receive queue
+ */
+void xroce_table_del_srq(struct xroce_ksrq *srq)
+{
+	table_del(&xroce_srqs, &srq->entry);
+	/* ib_core frees it, and lets go of its CQ, as soon as we return. */
+	synchronize_rcu();
+}
+
+/**
+ * xroce_table_next_srq() - find the first one numbered *@srqn or higher; under RCU
+ * @srqn: becomes its number
+ */
+struct xroce_ksrq *xroce_table_next_srq(u32 *srqn)
+{
+	unsigned long index = *srqn;
+	struct xroce_ksrq *srq;
+
+	srq = xa_find(&xroce_srqs.xa, &index, XROCE_QPN_MASK, XA_PRESENT);
+	*srqn = index;
+	return srq;
+}
+
+/**
  * xroce_table_qp() - find a QP by any 32 bits; under RCU
  * @qpn: the number
  */
@@ -247,6 +290,18 @@ const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 number)
 }
 
 /**
+ * xroce_env_srq() - what the core finds queues of XRC by; it compares domains
+ * @dev: the link
+ * @srqn: its number
+ */
+struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn)
+{
+	struct xroce_entry *e = table_find(&xroce_srqs, srqn);
+
+	return e ? &container_of(e, struct xroce_ksrq, entry)->rq : NULL;
+}
+
+/**
  * xroce_env_mr() - what the core finds MRs by; it compares PDs, which are one
  *	device's each
  * @dev: the device
@@ -280,7 +335,7 @@ int __init xroce_table_init(void)
 	int err;
 
 	err = table_init(&xroce_qps) ?: table_init(&xroce_mrs) ?:
-	      table_init(&xroce_ahs);
+	      table_init(&xroce_ahs) ?: table_init(&xroce_srqs);
 	if (err)
 		xroce_table_exit();
 	return err;
@@ -294,4 +349,5 @@ void xroce_table_exit(void)
 	table_exit(&xroce_qps);
 	table_exit(&xroce_mrs);
 	table_exit(&xroce_ahs);
+	table_exit(&xroce_srqs);
 }

@@ -173,6 +173,23 @@ static void raise_srq_event(struct ib_srq *ib, enum ib_event_type type)
 		ib->event_handler(&event, ib->srq_context);
 }
 
+/* A QP of XRC has no SRQ of its own: what it took from says so itself. */
+static void raise_xrc_limits(void)
+{
+	struct xroce_ksrq *srq;
+	bool limited;
+	u32 srqn;
+
+	for (srqn = 0; (srq = xroce_table_next_srq(&srqn)); srqn++) {
+		spin_lock_irq(&srq->rq.lock);
+		limited = srq->rq.limited;
+		srq->rq.limited = false;
+		spin_unlock_irq(&srq->rq.lock);
+		if (limited)
+			raise_srq_event(&srq->ib, IB_EVENT_SRQ_LIMIT_REACHED);
+	}
+}
+
 static void raise_qp_events(struct xroce_kqp *kqp)
 {
 	static const enum ib_event_type type[] = {
@@ -194,7 +211,9 @@ static void raise_qp_events(struct xroce_kqp *kqp)
 
 	for_each_set_bit(bit, &events, ARRAY_SIZE(type)) {
 		event.event = type[bit];
-		if (bit == XROCE_EVENT_SRQ_LIMIT)
+		if (bit == XROCE_EVENT_SRQ_LIMIT && !ib->srq)
+			raise_xrc_limits();
+		else if (bit == XROCE_EVENT_SRQ_LIMIT)
 			raise_srq_event(ib->srq, type[bit]);
 		else if (ib->event_handler)
 			ib->event_handler(&event, ib->qp_context);

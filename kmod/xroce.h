@@ -134,6 +134,10 @@ struct xroce_pd {
 	struct ib_pd ib;
 };
 
+struct xroce_xrcd {
+	struct ib_xrcd ib;
+};
+
 /**
  * struct xroce_umem_ring - a ring and its mapping
  * @entry: how mmap() finds it
@@ -224,12 +228,15 @@ struct xroce_ibqp {
 
 /**
  * struct xroce_ksrq - a shared receive queue; its QPs hold it by ib_core's count
+ * @entry: XRC: how it is found by its number, by QPs that do not hold it
  */
 struct xroce_ksrq {
 	struct ib_srq ib;
 	struct xroce_rq rq;
+	struct xroce_entry entry;
 	struct xroce_umem_ring *ring;
 	u32 max_wr;
+	struct mutex modify;		/* ring, max_wr */
 	spinlock_t post_lock;		/* kernel consumers: one post */
 };
 
@@ -369,8 +376,8 @@ int xroce_ib_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
 void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry);
 
 /*
- * table.c: QPs and AHs by number, MRs by key, one table each for all links; numbers
- * are random and not given out again soon.
+ * table.c: QPs, AHs and SRQs by number, MRs by key, one table each for all links;
+ * numbers are random and not given out again soon.
  */
 int xroce_table_add_qp(struct xroce_kqp *kqp);
 void xroce_table_del_qp(struct xroce_kqp *kqp);
@@ -378,6 +385,9 @@ int xroce_table_add_mr(struct xroce_kmr *kmr);
 void xroce_table_del_mr(struct xroce_kmr *kmr);
 int xroce_table_add_ah(struct xroce_kah *kah);
 void xroce_table_del_ah(struct xroce_kah *kah);
+int xroce_table_add_srq(struct xroce_ksrq *srq);
+void xroce_table_del_srq(struct xroce_ksrq *srq);
+struct xroce_ksrq *xroce_table_next_srq(u32 *srqn);
 struct xroce_qp *xroce_table_qp(u32 qpn);
 struct xroce_mr *xroce_table_mr(u32 key);
 /* The first QP numbered *@qpn or higher, whose number it becomes; under RCU. */

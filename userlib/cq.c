@@ -256,11 +256,14 @@ static struct xroce_cq *cq_create(struct ibv_context *ctx,
 	bool single;
 	int ret;
 
-	single = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
-		 (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return NULL;
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
+		cq->pd = xroce_pd_get(attr->parent_domain);
+	single = ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+		  (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED)) ||
+		 xroce_pd_single(cq->pd);
 	ret = xroce_lock_init(&cq->lock, single);
 	if (ret)
 		goto err_free;
@@ -278,6 +281,7 @@ err_destroy:
 err_lock:
 	xroce_lock_destroy(&cq->lock);
 err_free:
+	xroce_pd_put(cq->pd);
 	free(cq);
 	errno = ret;
 	return NULL;
@@ -307,10 +311,16 @@ struct ibv_cq_ex *xroce_create_cq_ex(struct ibv_context *ctx,
 	struct xroce_cq *cq;
 
 	if ((attr->wc_flags & ~(uint64_t)XROCE_WC_EX_FLAGS) ||
-	    (attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+	    (attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS |
+				 IBV_CQ_INIT_ATTR_MASK_PD)) ||
 	    ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
 	     (attr->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED))) {
 		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
+	    (!attr->parent_domain || !to_xpd(attr->parent_domain)->of)) {
+		errno = EINVAL;
 		return NULL;
 	}
 	cq = cq_create(ctx, attr);
@@ -364,6 +374,7 @@ int xroce_destroy_cq(struct ibv_cq *ibcq)
 		return ret;
 	xroce_unmap(&cq->map);
 	xroce_lock_destroy(&cq->lock);
+	xroce_pd_put(cq->pd);
 	free(cq);
 	return 0;
 }

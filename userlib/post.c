@@ -15,26 +15,29 @@ enum {
 	WR_RC		= 1 << IBV_QPT_RC,	/* RC has it */
 	WR_UC		= 1 << IBV_QPT_UC,
 	WR_UD		= 1 << IBV_QPT_UD,
+	WR_XRC		= 1 << IBV_QPT_XRC_SEND,
 	WR_RDMA		= 1 << 16,
 	WR_ATOMIC	= 1 << 17,
 	WR_INLINE	= 1 << 18,	/* payload goes out, so may be inline */
 	WR_LOCAL	= 1 << 19,	/* changes a key and sends nothing */
 };
 
-#define WR_ALL	(WR_RC | WR_UC | WR_UD)
+#define WR_REL	(WR_RC | WR_XRC)
+#define WR_CONN	(WR_REL | WR_UC)
+#define WR_ALL	(WR_CONN | WR_UD)
 
 static const uint32_t wr_kind[] = {
-	[IBV_WR_RDMA_WRITE]		= WR_RC | WR_UC | WR_INLINE | WR_RDMA,
-	[IBV_WR_RDMA_WRITE_WITH_IMM]	= WR_RC | WR_UC | WR_INLINE | WR_RDMA,
+	[IBV_WR_RDMA_WRITE]		= WR_CONN | WR_INLINE | WR_RDMA,
+	[IBV_WR_RDMA_WRITE_WITH_IMM]	= WR_CONN | WR_INLINE | WR_RDMA,
 	[IBV_WR_SEND]			= WR_ALL | WR_INLINE,
 	[IBV_WR_SEND_WITH_IMM]		= WR_ALL | WR_INLINE,
-	[IBV_WR_RDMA_READ]		= WR_RC | WR_RDMA,
-	[IBV_WR_ATOMIC_CMP_AND_SWP]	= WR_RC | WR_ATOMIC,
-	[IBV_WR_ATOMIC_FETCH_AND_ADD]	= WR_RC | WR_ATOMIC,
-	[IBV_WR_LOCAL_INV]		= WR_RC | WR_UC | WR_LOCAL,
-	[IBV_WR_BIND_MW]		= WR_RC | WR_UC | WR_LOCAL,
-	[IBV_WR_SEND_WITH_INV]		= WR_RC | WR_INLINE,
-	[IBV_WR_ATOMIC_WRITE]		= WR_RC | WR_INLINE | WR_RDMA,
+	[IBV_WR_RDMA_READ]		= WR_REL | WR_RDMA,
+	[IBV_WR_ATOMIC_CMP_AND_SWP]	= WR_REL | WR_ATOMIC,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD]	= WR_REL | WR_ATOMIC,
+	[IBV_WR_LOCAL_INV]		= WR_CONN | WR_LOCAL,
+	[IBV_WR_BIND_MW]		= WR_CONN | WR_LOCAL,
+	[IBV_WR_SEND_WITH_INV]		= WR_REL | WR_INLINE,
+	[IBV_WR_ATOMIC_WRITE]		= WR_REL | WR_INLINE | WR_RDMA,
 };
 
 #define SEND_FLAGS	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | \
@@ -163,6 +166,8 @@ static int put_send(const struct xroce_qp *qp, struct xroce_send_wqe *wqe,
 	wqe->opcode = wr->opcode;
 	wqe->flags = wr->send_flags;
 	wqe->imm = wr->imm_data;
+	if (type == IBV_QPT_XRC_SEND)
+		wqe->xrc_srqn = wr->qp_type.xrc.remote_srqn;
 	if (kind & WR_LOCAL)
 		return put_local(wqe, wr, mw_type);
 	if (kind & WR_RDMA) {
@@ -198,8 +203,8 @@ static int post_sends(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	uint32_t prod;
 	bool wake;
 
-	/* IBTA C10-96: an immediate error in RESET, INIT and RTR */
-	if (ibqp->state < IBV_QPS_RTS) {
+	/* IBTA C10-96: an immediate error in RESET, INIT and RTR; XRC target */
+	if (ibqp->state < IBV_QPS_RTS || !sq->map.ring) {
 		*bad = wr;
 		return EINVAL;
 	}
@@ -297,7 +302,7 @@ int xroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	int ret, err;
 	bool wake;
 
-	/* IBTA C10-97.2.1; no ring: it receives from an SRQ */
+	/* IBTA C10-97.2.1; no ring: it receives from an SRQ, or not at all */
 	if (ibqp->state == IBV_QPS_RESET || !rq->map.ring) {
 		*bad = wr;
 		return EINVAL;

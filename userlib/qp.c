@@ -9,9 +9,9 @@
 
 #include "xroce.h"
 
-static int wq_init(struct xroce_wq *wq)
+static int wq_init(struct xroce_wq *wq, bool single)
 {
-	return xroce_lock_init(&wq->lock, false);
+	return xroce_lock_init(&wq->lock, single);
 }
 
 static void wq_exit(struct xroce_wq *wq)
@@ -36,6 +36,7 @@ static uint64_t qp_send_ops(enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
 		return XROCE_RC_OPS;
 	case IBV_QPT_UC:
 		return XROCE_UC_OPS;
@@ -52,7 +53,10 @@ static int qp_check(const struct ibv_qp_init_attr_ex *attr)
 	uint32_t mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 			IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
-	if ((attr->comp_mask & ~mask) || !ops)
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		mask = IBV_QP_INIT_ATTR_XRCD;
+	if ((attr->comp_mask & ~mask) ||
+	    (!ops && attr->qp_type != IBV_QPT_XRC_RECV))
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) &&
 	    attr->create_flags)
@@ -72,8 +76,11 @@ struct ibv_qp *xroce_create_qp_ex(struct ibv_context *ctx,
 	} resp = {};
 	struct ibv_create_qp_ex cmd = {};
 	struct xroce_qp *qp = NULL;
+	struct xroce_pd *pd;
 	int ret;
 
+	pd = xroce_pd_get(attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd :
+								  NULL);
 	ret = qp_check(attr);
 	if (ret)
 		goto err;
@@ -81,10 +88,11 @@ struct ibv_qp *xroce_create_qp_ex(struct ibv_context *ctx,
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		goto err;
-	ret = wq_init(&qp->sq);
+	qp->pd = pd;
+	ret = wq_init(&qp->sq, xroce_pd_single(pd));
 	if (ret)
 		goto err;
-	ret = wq_init(&qp->rq);
+	ret = wq_init(&qp->rq, xroce_pd_single(pd));
 	if (ret)
 		goto err_sq;
 	ret = ibv_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd, sizeof(cmd),
@@ -110,6 +118,38 @@ struct ibv_qp *xroce_create_qp_ex(struct ibv_context *ctx,
 err_destroy:
 	ibv_cmd_destroy_qp(&qp->vqp.qp);
 err_rq:
+	wq_exit(&qp->rq);
+err_sq:
+	wq_exit(&qp->sq);
+err:
+	free(qp);
+	xroce_pd_put(pd);
+	errno = ret;
+	return NULL;
+}
+
+/* Another's XRC target: it has no queues that one could want. */
+struct ibv_qp *xroce_open_qp(struct ibv_context *ctx,
+			     struct ibv_qp_open_attr *attr)
+{
+	struct ib_uverbs_create_qp_resp resp;
+	struct ibv_open_qp cmd;
+	struct xroce_qp *qp;
+	int ret;
+
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return NULL;
+	ret = wq_init(&qp->sq, false);
+	if (ret)
+		goto err;
+	ret = wq_init(&qp->rq, false);
+	if (ret)
+		goto err_sq;
+	ret = ibv_cmd_open_qp(ctx, &qp->vqp, sizeof(qp->vqp), attr, &cmd,
+			      sizeof(cmd), &resp, sizeof(resp));
+	if (!ret)
+		return &qp->vqp.qp;
 	wq_exit(&qp->rq);
 err_sq:
 	wq_exit(&qp->sq);
@@ -151,8 +191,9 @@ int xroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 /* The kernel completes nothing more for this QP once it is gone or in RESET. */
 static void qp_clean(struct ibv_qp *qp)
 {
-	xroce_cq_clean(to_xcq(qp->recv_cq), qp->qp_num);
-	if (qp->send_cq != qp->recv_cq)
+	if (qp->recv_cq)
+		xroce_cq_clean(to_xcq(qp->recv_cq), qp->qp_num);
+	if (qp->send_cq && qp->send_cq != qp->recv_cq)
 		xroce_cq_clean(to_xcq(qp->send_cq), qp->qp_num);
 }
 
@@ -201,6 +242,7 @@ int xroce_destroy_qp(struct ibv_qp *ibqp)
 	qp_clean(ibqp);
 	wq_exit(&qp->rq);
 	wq_exit(&qp->sq);
+	xroce_pd_put(qp->pd);
 	free(qp);
 	return 0;
 }

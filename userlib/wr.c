@@ -205,6 +205,14 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,
 	wqe->ud.remote_qkey = qkey;
 }
 
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ibqp, uint32_t srqn)
+{
+	struct xroce_send_wqe *wqe = to_xqp_ex(ibqp)->wr;
+
+	if (wqe)
+		wqe->xrc_srqn = srqn;
+}
+
 static void wr_set_sge(struct ibv_qp_ex *ibqp, uint32_t lkey, uint64_t addr,
 		       uint32_t length)
 {
@@ -292,6 +300,8 @@ void xroce_wr_set_ops(struct xroce_qp *qp, uint64_t ops)
 	ex->wr_abort = wr_abort;
 	if (qp->vqp.qp.qp_type == IBV_QPT_UD)
 		ex->wr_set_ud_addr = wr_set_ud_addr;
+	if (qp->vqp.qp.qp_type == IBV_QPT_XRC_SEND)
+		ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	ex->wr_set_sge = wr_set_sge;
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_set_inline_data = wr_set_inline_data;

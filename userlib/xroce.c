@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Device, context, protection domains, memory regions and address handles, the
- * mapping of rings, and the table of what this provider can do; what the table lacks, libibverbs
- * answers with EOPNOTSUPP. Owns no lock.
+ * Device, context, memory regions, windows and address handles, the mapping of
+ * rings, and the table of what this provider can do; what the table lacks,
+ * libibverbs answers with EOPNOTSUPP. Owns no lock.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -91,34 +91,6 @@ static int xroce_query_rt_values(struct ibv_context *ctx,
 					    now.tv_nsec;
 	}
 	return 0;
-}
-
-static struct ibv_pd *xroce_alloc_pd(struct ibv_context *ctx)
-{
-	struct ib_uverbs_alloc_pd_resp resp;
-	struct ibv_alloc_pd cmd;
-	struct ibv_pd *pd;
-	int ret;
-
-	pd = calloc(1, sizeof(*pd));
-	if (!pd)
-		return NULL;
-	ret = ibv_cmd_alloc_pd(ctx, pd, &cmd, sizeof(cmd), &resp, sizeof(resp));
-	if (ret) {
-		free(pd);
-		errno = ret;
-		return NULL;
-	}
-	return pd;
-}
-
-static int xroce_dealloc_pd(struct ibv_pd *pd)
-{
-	int ret = ibv_cmd_dealloc_pd(pd);
-
-	if (!ret)
-		free(pd);
-	return ret;
 }
 
 static struct ibv_mr *xroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
@@ -234,17 +206,22 @@ static void xroce_free_context(struct ibv_context *ibctx)
 
 static const struct verbs_context_ops xroce_context_ops = {
 	.alloc_mw = xroce_alloc_mw,
+	.alloc_parent_domain = xroce_alloc_parent_domain,
 	.alloc_pd = xroce_alloc_pd,
+	.alloc_td = xroce_alloc_td,
 	.attach_mcast = ibv_cmd_attach_mcast,
 	.bind_mw = xroce_bind_mw,
+	.close_xrcd = xroce_close_xrcd,
 	.create_ah = xroce_create_ah,
 	.create_cq = xroce_create_cq,
 	.create_cq_ex = xroce_create_cq_ex,
 	.create_qp = xroce_create_qp,
 	.create_qp_ex = xroce_create_qp_ex,
 	.create_srq = xroce_create_srq,
+	.create_srq_ex = xroce_create_srq_ex,
 	.dealloc_mw = xroce_dealloc_mw,
 	.dealloc_pd = xroce_dealloc_pd,
+	.dealloc_td = xroce_dealloc_td,
 	.dereg_mr = xroce_dereg_mr,
 	.destroy_ah = xroce_destroy_ah,
 	.destroy_cq = xroce_destroy_cq,
@@ -252,8 +229,11 @@ static const struct verbs_context_ops xroce_context_ops = {
 	.destroy_srq = xroce_destroy_srq,
 	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = xroce_free_context,
+	.get_srq_num = xroce_get_srq_num,
 	.modify_qp = xroce_modify_qp,
 	.modify_srq = xroce_modify_srq,
+	.open_qp = xroce_open_qp,
+	.open_xrcd = xroce_open_xrcd,
 	.poll_cq = xroce_poll_cq,
 	.post_recv = xroce_post_recv,
 	.post_send = xroce_post_send,

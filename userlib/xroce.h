@@ -43,13 +43,37 @@ struct xroce_context {
 };
 
 /**
+ * struct xroce_td - a thread domain
+ * @users: parent domains that it is in
+ */
+struct xroce_td {
+	struct ibv_td td;
+	uint32_t users;
+};
+
+/**
+ * struct xroce_pd - a protection or parent domain
+ * @of: parent domain: the protection domain that it stands for; else NULL
+ * @td: parent domain: the thread domain, or NULL
+ * @users: what was made in it and counts: parent domains; QPs, CQs and SRQs
+ */
+struct xroce_pd {
+	struct ibv_pd pd;
+	struct xroce_pd *of;
+	struct xroce_td *td;
+	uint32_t users;
+};
+
+/**
  * struct xroce_cq - a completion queue
+ * @pd: the parent domain that it was made in, or NULL
  * @lock: guards all below; held from ibv_start_poll() to ibv_end_poll()
  * @cons: the true consumer index; the ring's copy lags while a poll goes on
  * @cqe: the element that ibv_wc_read_*() read
  */
 struct xroce_cq {
 	struct verbs_cq vcq;
+	struct xroce_pd *pd;
 	struct xroce_lock lock;
 	struct xroce_map map;
 	uint32_t cons;
@@ -75,7 +99,8 @@ struct xroce_wq {
 };
 
 struct xroce_srq {
-	struct ibv_srq srq;
+	struct verbs_srq vsrq;
+	struct xroce_pd *pd;
 	struct xroce_wq wq;
 };
 
@@ -90,12 +115,14 @@ struct xroce_ah {
 
 /**
  * struct xroce_qp - a queue pair
+ * @pd: the domain that it was made in; NULL: an XRC target's
  * @wr_prod: where ibv_wr_*() have got to since ibv_wr_start(), under @sq.lock
  * @wr_err: why ibv_wr_complete() will post nothing
  * @wr: the request being built, NULL when there is none to write to
  */
 struct xroce_qp {
 	struct verbs_qp vqp;
+	struct xroce_pd *pd;
 	struct xroce_wq sq;
 	struct xroce_wq rq;
 	uint32_t wr_prod;
@@ -115,7 +142,23 @@ static inline struct xroce_cq *to_xcq_ex(struct ibv_cq_ex *cq)
 
 static inline struct xroce_srq *to_xsrq(struct ibv_srq *srq)
 {
-	return container_of(srq, struct xroce_srq, srq);
+	return container_of(srq, struct xroce_srq, vsrq.srq);
+}
+
+static inline struct xroce_pd *to_xpd(struct ibv_pd *pd)
+{
+	return container_of(pd, struct xroce_pd, pd);
+}
+
+static inline struct xroce_td *to_xtd(struct ibv_td *td)
+{
+	return container_of(td, struct xroce_td, td);
+}
+
+/* Has the user promised that one thread at a time uses what is made in it. */
+static inline bool xroce_pd_single(const struct xroce_pd *pd)
+{
+	return pd && pd->td;
 }
 
 static inline struct xroce_ah *to_xah(struct ibv_ah *ah)
@@ -211,6 +254,20 @@ static inline bool wq_publish(struct xroce_wq *wq, uint32_t prod)
 	return __atomic_load_n(&ring->wake, __ATOMIC_RELAXED);
 }
 
+/* pd.c */
+struct ibv_pd *xroce_alloc_pd(struct ibv_context *ctx);
+int xroce_dealloc_pd(struct ibv_pd *pd);
+struct xroce_pd *xroce_pd_get(struct ibv_pd *pd);
+void xroce_pd_put(struct xroce_pd *pd);
+struct ibv_td *xroce_alloc_td(struct ibv_context *ctx,
+			      struct ibv_td_init_attr *attr);
+int xroce_dealloc_td(struct ibv_td *td);
+struct ibv_pd *xroce_alloc_parent_domain(struct ibv_context *ctx,
+					 struct ibv_parent_domain_init_attr *attr);
+struct ibv_xrcd *xroce_open_xrcd(struct ibv_context *ctx,
+				 struct ibv_xrcd_init_attr *attr);
+int xroce_close_xrcd(struct ibv_xrcd *xrcd);
+
 /* xroce.c */
 int xroce_map(struct ibv_context *ctx, struct xroce_map *m,
 	      const struct xroce_ring_info *info);
@@ -233,6 +290,9 @@ void xroce_cq_set_ops(struct xroce_cq *cq, uint64_t wc_flags);
 /* srq.c */
 struct ibv_srq *xroce_create_srq(struct ibv_pd *pd,
 				 struct ibv_srq_init_attr *attr);
+struct ibv_srq *xroce_create_srq_ex(struct ibv_context *ctx,
+				    struct ibv_srq_init_attr_ex *attr);
+int xroce_get_srq_num(struct ibv_srq *srq, uint32_t *num);
 int xroce_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int xroce_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 int xroce_destroy_srq(struct ibv_srq *srq);
@@ -241,6 +301,8 @@ int xroce_destroy_srq(struct ibv_srq *srq);
 struct ibv_qp *xroce_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *xroce_create_qp_ex(struct ibv_context *ctx,
 				  struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *xroce_open_qp(struct ibv_context *ctx,
+			     struct ibv_qp_open_attr *attr);
 int xroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		   struct ibv_qp_init_attr *init);
 int xroce_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);

@@ -44,7 +44,7 @@ struct xroce_seen {
 /**
  * struct xroce_hot - what decides about a packet of a connected QP
  * @state: &enum xroce_qps
- * @transport: XROCE_RC or XROCE_UC: upper bits of the opcodes it speaks
+ * @transport: XROCE_RC, XROCE_XRC, XROCE_UC: upper bits of the opcodes it speaks
  * @mtu_shift: log2 of the path MTU, 8..12
  * @una: requester: oldest PSN not acknowledged
  * @next: requester: next PSN to send; una <= next <= max
@@ -187,7 +187,7 @@ static __always_inline enum xroce_way xroce_way(const struct xroce_hot *hot)
 {
 	const struct xroce_seen *pkt = &hot->pkt;
 
-	if (hot->transport != XROCE_RC)
+	if (hot->transport != XROCE_RC && hot->transport != XROCE_XRC)
 		return XROCE_WAY_CORE;
 	if (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)) {
 		if (pkt->info & XROCE_OP_INV ||

@@ -57,7 +57,7 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp,
 {
 	u8 syndrome = XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT;
 	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, rd->msn) };
-	struct xroce_io io = {};
+	struct xroce_io io = { .pd = rd->pd };
 	bool first = rd->next == rd->start;
 	bool last = xroce_psn_add(rd->next, 1) == rd->stop;
 	struct xroce_frame *f;

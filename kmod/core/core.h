@@ -131,6 +131,9 @@ struct xroce_rwqe {
  * @cons: the true consumer index
  * @pd: whose memory its requests may name; NULL: the QP's
  * @limit: shared: raise XROCE_EVENT_SRQ_LIMIT once when fewer are left, 0: never
+ * @limited: it is to be raised, for a queue of XRC
+ * @xrcd: XRC: its domain, compared only; else NULL
+ * @cq: XRC: where what it receives completes
  */
 struct xroce_rq {
 	spinlock_t lock;		/* cons */
@@ -139,7 +142,10 @@ struct xroce_rq {
 	u32 max_sge;
 	u32 cons;
 	u32 limit;
+	bool limited;
 	const void *pd;
+	const void *xrcd;
+	struct xroce_cq *cq;
 	struct xroce_ring *ring;
 };
 
@@ -263,6 +269,7 @@ struct xroce_swq {
  * @nak_psn: the PSN that was last gone back to, and has not been passed since
  *	(valid while @recovering); keeps one loss from causing many rewinds
  * @cwnd, @ssthresh, @cwnd_cnt, @recover: see cc.c
+ * @srqn: XRC: of the request being built
  */
 struct xroce_req {
 	struct xroce_ring *ring;
@@ -295,6 +302,7 @@ struct xroce_req {
 	u32 cwnd_cnt;
 	u32 recover;
 	u32 since_ackreq;
+	u32 srqn;
 };
 
 enum xroce_rd_state {
@@ -306,6 +314,7 @@ enum xroce_rd_state {
 /**
  * struct xroce_rd - a READ, atomic or the like that the responder has accepted
  * @kind: XROCE_OP_READ, _ATOMIC, _FLUSH or _ATOMIC_WRITE
+ * @pd: whose memory a READ reads
  * @again: it had been answered in full before it became active
  * @psn, @npsn: the PSNs of its responses
  * @start, @stop: those asked for last: a duplicate may ask for a part
@@ -327,6 +336,7 @@ struct xroce_rd {
 	u32 len;
 	u64 va;
 	u64 value;
+	const void *pd;
 };
 
 /**
@@ -343,6 +353,8 @@ struct xroce_rd {
  * @wqe: the receive work request of the SEND under way; @wqe_held tells
  * @offset: bytes of the message placed so far
  * @va, @rkey, @left: the WRITE under way
+ * @srqn: XRC: the queue that the message under way names
+ * @pd: whose memory the peer may reach; XRC: that queue's
  */
 struct xroce_resp {
 	struct xroce_rd *rd;
@@ -361,6 +373,8 @@ struct xroce_resp {
 	u32 offset;
 	u32 rkey;
 	u32 left;
+	u32 srqn;
+	const void *pd;
 	u64 va;
 };
 
@@ -373,6 +387,8 @@ struct xroce_resp {
  * @sending: someone is in xroce_qp_run() and sends for all
  * @nomem: a frame was not to be had; the run is tried again
  * @full: runs in a row that found no room in the device
+ * @xrcd: XRC target: its domain, compared only. It sends nothing, and has @rq,
+ *	@rcq and @resp.pd only while a request is executed: of the queue named
  * @established: XROCE_EVENT_COMM_EST has been raised
  * @sqd_notify: raise XROCE_EVENT_SQ_DRAINED when all that was begun is complete
  * @av: the path; of a UD QP that of the message under way
@@ -388,6 +404,7 @@ struct xroce_qp {
 	struct xroce_hot hot;
 	struct xroce_dev *dev;
 	const void *pd;
+	const void *xrcd;
 	struct xroce_cq *scq;
 	struct xroce_cq *rcq;
 	struct xroce_rq *rq;
@@ -545,6 +562,8 @@ void xroce_comp_expired(struct xroce_qp *qp);
 /* resp.c: responder. Under the QP's lock. */
 void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
 bool xroce_resp_place(struct xroce_qp *qp, struct xroce_rx *rx);
+bool xroce_xrc_begin(struct xroce_qp *qp, u32 srqn);
+void xroce_xrc_end(struct xroce_qp *qp);
 void xroce_resp_no_access(struct xroce_qp *qp);
 bool xroce_resp_recv(struct xroce_qp *qp);
 void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome);
@@ -586,6 +605,7 @@ void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited);
 /* rq.c */
 void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
 		   u32 stride, u32 max_sge);
+int xroce_rq_resize(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth);
 int xroce_rq_take(struct xroce_qp *qp);
 
 /* mr.c */
@@ -604,7 +624,7 @@ bool xroce_sge_copy(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
 /* local.c: what work requests do to keys. Under the QP's lock. */
 bool xroce_local_offered(const struct xroce_qp *qp, u8 wr);
 bool xroce_local_run(struct xroce_qp *qp, const struct xroce_send_wqe *wqe);
-bool xroce_key_invalidate(struct xroce_qp *qp, u32 key);
+bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key);
 
 /* cc.c: congestion window, under the QP's lock. */
 void xroce_cc_init(struct xroce_qp *qp);
@@ -623,8 +643,8 @@ void xroce_cc_cnp(struct xroce_qp *qp);
  *	the first of those has become NULL, the device had no room and it is gone.
  * xroce_env_defer(): call xroce_qp_run() soon, never from within this call.
  * xroce_env_cq_event(): run the CQ's handler soon, never from within this call.
- * xroce_env_qp(), xroce_env_mr(), xroce_env_ah(): look-up; what they return
- *	stays valid while BH stay off. A trusted QP's work request names its
+ * xroce_env_qp(), xroce_env_mr(), xroce_env_ah(), xroce_env_srq(): look-up; what
+ *	they return stays valid while BH stay off. A trusted QP's work request names its
  *	address handle itself.
  * xroce_env_local(): is the packet's destination an address of its link.
  * xroce_env_group(): call xroce_rx_qp() for each QP that is in the group that a
@@ -646,6 +666,7 @@ void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n);
 struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn);
 struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key);
 const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah);
+struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn);
 bool xroce_env_local(struct xroce_rx *rx);
 u32 xroce_env_group(struct xroce_rx *rx);
 u32 xroce_env_crc(u32 crc, const void *p, u32 len);
@@ -684,7 +705,7 @@ static inline struct xroce_rd *xroce_rd_slot(struct xroce_resp *resp, u32 i)
 /* Does the peer acknowledge? If not, what the device has taken is done. */
 static inline bool xroce_qp_reliable(const struct xroce_qp *qp)
 {
-	return qp->hot.transport == XROCE_RC;
+	return qp->hot.transport == XROCE_RC || qp->hot.transport == XROCE_XRC;
 }
 
 static inline bool xroce_qp_sends(const struct xroce_qp *qp)

@@ -22,17 +22,18 @@ bool xroce_local_offered(const struct xroce_qp *qp, u8 wr)
 /**
  * xroce_key_invalidate() - a work request or the peer ends a key
  * @qp: the queue pair
+ * @pd: the protection domain that whoever asks may reach
  * @key: the L_Key or R_Key
  *
  * What was registered by a work request, and no window is bound to it, or a type 2
  * window that this QP has bound (IBTA 10.6.7.2.7). Return: was it done.
  */
-bool xroce_key_invalidate(struct xroce_qp *qp, u32 key)
+bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 {
 	struct xroce_mr *mr = xroce_env_mr(qp->dev, key);
 	bool done;
 
-	if (!mr || mr->pd != qp->pd ||
+	if (!mr || mr->pd != pd ||
 	    (mr->kind != XROCE_MR_FAST && mr->kind != XROCE_MW_2) ||
 	    atomic_cmpxchg(&mr->windows, 0, -1))
 		return false;
@@ -163,7 +164,7 @@ bool xroce_local_run(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {
 	switch (wqe->opcode) {
 	case XROCE_WR_LOCAL_INV:
-		return xroce_key_invalidate(qp, wqe->inv_rkey);
+		return xroce_key_invalidate(qp, qp->pd, wqe->inv_rkey);
 	case XROCE_WR_BIND_MW:
 		return xroce_local_bind(qp, wqe);
 	default:

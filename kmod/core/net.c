@@ -125,7 +125,7 @@ void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len)
  * @opcode: the BTH opcode
  * @psn: the PSN
  * @flags: XROCE_BTH_SE or 0
- * @ext: extension headers
+ * @ext: extension headers, but for the XRCETH
  * @ext_len: bytes of extended headers
  * @payload_len: bytes of payload, without padding
  *
@@ -139,13 +139,18 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	static const u8 zero[4];
 	const struct xroce_av *av = &qp->av;
 	u32 pad = -payload_len & 3;
+	struct xroce_word xrceth;
 	struct xroce_frame *f;
 	struct xroce_bth bth;
-	u32 ip, len;
+	u32 ip, len, hdr;
 	u8 *p;
 
-	len = av->l3_len + sizeof(bth) + ext_len + payload_len + pad +
-	      XROCE_ICRC_SIZE;
+	if (opcode != XROCE_CNP)
+		opcode |= qp->hot.transport;
+	hdr = av->l3_len + sizeof(bth);
+	if (xroce_op_info(opcode) & XROCE_OP_XRCETH)
+		hdr += sizeof(xrceth);
+	len = hdr + ext_len + payload_len + pad + XROCE_ICRC_SIZE;
 	f = xroce_env_frame(qp, len);
 	if (!f) {
 		qp->nomem = true;
@@ -157,7 +162,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	f->route = av->route;
 	f->prio = av->prio;
 	f->ackreq = false;
-	f->payload = av->l3_len + sizeof(bth) + ext_len;
+	f->payload = hdr + ext_len;
 
 	p = f->seg[0].p;
 	memcpy(p - av->l2_len, av->l2, av->l2_len);
@@ -171,13 +176,17 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	}
 	xroce_put16(p + ip + 4, len - ip);
 
-	bth.opcode = opcode | qp->hot.transport;
+	bth.opcode = opcode;
 	bth.flags = flags | XROCE_BTH_MIG | pad << 4;
 	bth.pkey = cpu_to_be16(qp->pkey);
 	bth.dqpn = cpu_to_be32(qp->hot.dest_qpn);
 	bth.apsn = cpu_to_be32(psn);
 	memcpy(p + av->l3_len, &bth, sizeof(bth));
-	memcpy(p + av->l3_len + sizeof(bth), ext, ext_len);
+	if (hdr != av->l3_len + sizeof(bth)) {
+		xrceth.v = cpu_to_be32(qp->req.srqn);
+		memcpy(p + hdr - sizeof(xrceth), &xrceth, sizeof(xrceth));
+	}
+	memcpy(p + hdr, ext, ext_len);
 	xroce_frame_write(f, f->payload + payload_len, zero, pad);
 	return f;
 }

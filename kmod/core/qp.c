@@ -11,12 +11,14 @@
  * @qp: the queue pair
  *
  * The owner has zeroed it and set what is fixed at creation: dev, pd, scq, rcq,
- * rq, srq, hot.qpn, hot.transport, and of req the ring, sizes and copies.
+ * rq, srq, xrcd, hot.qpn, hot.transport, and of req the ring, sizes and copies.
+ * Without a receive queue of its own or shared, @rq is NULL: XRC.
  */
 void xroce_qp_init(struct xroce_qp *qp)
 {
 	spin_lock_init(&qp->lock);
 	qp->hot.state = XROCE_QPS_RESET;
+	qp->resp.pd = qp->pd;
 	WRITE_ONCE(qp->req.ring->wake, 1);
 }
 
@@ -58,7 +60,7 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	smp_store_release(&qp->gen, qp->gen + 1);
 	xroce_ring_reset(req->ring);
 	WRITE_ONCE(req->ring->wake, 1);
-	if (!qp->srq) {
+	if (!qp->srq && qp->rq) {
 		spin_lock_irqsave(&qp->rq->lock, flags);
 		qp->rq->cons = 0;
 		xroce_ring_reset(qp->rq->ring);
@@ -78,6 +80,16 @@ static void xroce_qp_flush_recv(struct xroce_qp *qp)
 
 	qp->resp.wqe_held = false;
 	xroce_cq_post(qp->rcq, &cqe, false);
+}
+
+/* The queue that a receive was taken from may be gone, and with it who waits. */
+static void xroce_qp_flush_xrc(struct xroce_qp *qp)
+{
+	qp->resp.wqe_held = false;
+	if (!xroce_xrc_begin(qp, qp->resp.srqn))
+		return;
+	xroce_qp_flush_recv(qp);
+	xroce_xrc_end(qp);
 }
 
 /*
@@ -108,9 +120,11 @@ void xroce_qp_flush(struct xroce_qp *qp)
 	u32 left;
 
 	xroce_qp_flush_sends(qp);
-	if (qp->resp.wqe_held)
+	if (qp->resp.wqe_held && qp->xrcd)
+		xroce_qp_flush_xrc(qp);
+	else if (qp->resp.wqe_held)
 		xroce_qp_flush_recv(qp);
-	if (qp->srq)
+	if (qp->srq || !qp->rq)
 		return;
 	for (left = qp->rq->mask + 1; left; left--) {
 		WRITE_ONCE(qp->rq->ring->wake, 1);

@@ -22,6 +22,7 @@ static bool xroce_wqe_offered(const struct xroce_qp *qp, u8 wr)
 		return xroce_local_offered(qp, wr);
 	switch (qp->hot.transport) {
 	case XROCE_RC:
+	case XROCE_XRC:
 		return wr <= XROCE_WR_ATOMIC_FETCH_AND_ADD ||
 		       wr == XROCE_WR_SEND_WITH_INV || wr == XROCE_WR_FLUSH ||
 		       wr == XROCE_WR_ATOMIC_WRITE;
@@ -688,6 +689,7 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 		if (!e)
 			return NULL;
 		wqe = xroce_req_wqe(&qp->req, qp->req.cur);
+		qp->req.srqn = wqe->xrc_srqn & XROCE_QPN_MASK;
 		if (xroce_wqe_is_read(wqe))
 			return xroce_req_read(qp, wqe, e);
 		if (!xroce_wr_is_local(wqe->opcode))

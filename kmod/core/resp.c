@@ -161,7 +161,7 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 	if (!(pkt->info & XROCE_OP_LAST))
 		return true;
 	if (pkt->info & XROCE_OP_INV) {
-		if (!xroce_key_invalidate(qp, pkt->rkey)) {
+		if (!xroce_key_invalidate(qp, qp->resp.pd, pkt->rkey)) {
 			xroce_resp_no_access(qp);
 			return false;
 		}
@@ -185,7 +185,7 @@ static bool xroce_resp_may(struct xroce_qp *qp, u32 access,
 
 	if (!pkt->dma_len)
 		return true;
-	mr = xroce_mr_get(qp, qp->pd, pkt->rkey, access, pkt->va,
+	mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey, access, pkt->va,
 			  pkt->dma_len);
 	if (mr)
 		xroce_mr_put(mr);
@@ -196,7 +196,9 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 	struct xroce_resp *resp = &qp->resp;
-	struct xroce_io io = { .rx = rx, .off = pkt->hdr_len };
+	struct xroce_io io = {
+		.rx = rx, .off = pkt->hdr_len, .pd = qp->resp.pd,
+	};
 	bool last = pkt->info & XROCE_OP_LAST, may;
 
 	if (pkt->info & XROCE_OP_FIRST) {
@@ -275,6 +277,7 @@ static struct xroce_rd *xroce_resp_accept(struct xroce_qp *qp,
 	rd->kind = pkt->info & XROCE_RD_KINDS;
 	rd->va = pkt->va;
 	rd->rkey = pkt->rkey;
+	rd->pd = resp->pd;
 	rd->len = 0;
 	rd->npsn = 1;
 	rd->msn = xroce_psn_add(qp->hot.msn, 1);
@@ -342,7 +345,7 @@ static u32 xroce_resp_atomic(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 		return 0;
 	}
 	mr = qp->access & XROCE_REMOTE_ATOMIC ?
-	     xroce_mr_get(qp, qp->pd, pkt->rkey, XROCE_REMOTE_ATOMIC,
+	     xroce_mr_get(qp, qp->resp.pd, pkt->rkey, XROCE_REMOTE_ATOMIC,
 			  pkt->va, len) : NULL;
 	if (!mr) {
 		xroce_resp_no_access(qp);
@@ -381,8 +384,8 @@ static u32 xroce_resp_awrite(struct xroce_qp *qp, struct xroce_rx *rx)
 		return 0;
 	}
 	mr = qp->access & XROCE_REMOTE_WRITE ?
-	     xroce_mr_get(qp, qp->pd, pkt->rkey, XROCE_REMOTE_WRITE, pkt->va,
-			  len) : NULL;
+	     xroce_mr_get(qp, qp->resp.pd, pkt->rkey, XROCE_REMOTE_WRITE,
+			  pkt->va, len) : NULL;
 	if (!mr) {
 		xroce_resp_no_access(qp);
 		return 0;
@@ -429,8 +432,8 @@ static u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 	mr = NULL;
 	if ((pkt->flush & XROCE_FETH_PLT) == XROCE_FLUSH_GLOBAL &&
 	    qp->access & XROCE_ACCESS_FLUSH)
-		mr = xroce_mr_get(qp, qp->pd, pkt->rkey, XROCE_ACCESS_FLUSH,
-				  va, len);
+		mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey,
+				  XROCE_ACCESS_FLUSH, va, len);
 	if (!mr) {
 		xroce_resp_no_access(qp);
 		return 0;
@@ -543,6 +546,78 @@ static void xroce_resp_uc(struct xroce_qp *qp, struct xroce_rx *rx)
 }
 
 /**
+ * xroce_xrc_begin() - an XRC target takes on what belongs to a receive queue
+ * @qp: the queue pair, which has none of its own
+ * @srqn: the queue's number
+ *
+ * Until xroce_xrc_end(), BH off. Return: false when there is no such queue in
+ * the QP's domain.
+ */
+bool xroce_xrc_begin(struct xroce_qp *qp, u32 srqn)
+{
+	struct xroce_rq *rq = xroce_env_srq(qp->dev, srqn);
+
+	if (!rq || rq->xrcd != qp->xrcd)
+		return false;
+	qp->rq = rq;
+	qp->rcq = rq->cq;
+	qp->resp.pd = rq->pd;
+	return true;
+}
+
+/**
+ * xroce_xrc_end() - and lets go of it
+ * @qp: the queue pair
+ */
+void xroce_xrc_end(struct xroce_qp *qp)
+{
+	qp->rq = NULL;
+	qp->rcq = NULL;
+	qp->resp.pd = NULL;
+}
+
+/*
+ * A message is for one queue. When that is destroyed in the midst of it, so is
+ * the receive that it has taken.
+ */
+static bool xroce_resp_xrc(struct xroce_qp *qp, const struct xroce_pkt *pkt)
+{
+	struct xroce_resp *resp = &qp->resp;
+
+	if (pkt->info & XROCE_OP_FIRST && !resp->wqe_held)
+		resp->srqn = pkt->xrcsrq;
+	if (resp->srqn == pkt->xrcsrq && xroce_xrc_begin(qp, pkt->xrcsrq))
+		return true;
+	xroce_resp_invalid(qp);
+	return false;
+}
+
+/* Return: PSNs that the request takes, 0 when it is not executed. */
+static u32 xroce_resp_execute(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+	u32 npsn;
+
+	if (pkt->info & XROCE_OP_XRCETH && !xroce_resp_xrc(qp, pkt))
+		return 0;
+	if (pkt->info & XROCE_OP_SEND)
+		npsn = xroce_resp_send(qp, rx);
+	else if (pkt->info & XROCE_OP_WRITE)
+		npsn = xroce_resp_write(qp, rx);
+	else if (pkt->info & XROCE_OP_READ)
+		npsn = xroce_resp_read(qp, pkt);
+	else if (pkt->info & XROCE_OP_FLUSH)
+		npsn = xroce_resp_flush(qp, pkt);
+	else if (pkt->info & XROCE_OP_ATOMIC_WRITE)
+		npsn = xroce_resp_awrite(qp, rx);
+	else
+		npsn = xroce_resp_atomic(qp, pkt);
+	if (pkt->info & XROCE_OP_XRCETH)
+		xroce_xrc_end(qp);
+	return npsn;
+}
+
+/**
  * xroce_resp_rx() - a request has arrived, its ICRC and addresses are right
  * @qp: the queue pair
  * @rx: the packet
@@ -551,7 +626,7 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 	struct xroce_hot *hot = &qp->hot;
-	u32 npsn = 1;
+	u32 npsn;
 
 	if (!xroce_qp_reliable(qp)) {
 		xroce_resp_uc(qp, rx);
@@ -582,18 +657,7 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		xroce_resp_invalid(qp);
 		return;
 	}
-	if (pkt->info & XROCE_OP_SEND)
-		npsn = xroce_resp_send(qp, rx);
-	else if (pkt->info & XROCE_OP_WRITE)
-		npsn = xroce_resp_write(qp, rx);
-	else if (pkt->info & XROCE_OP_READ)
-		npsn = xroce_resp_read(qp, pkt);
-	else if (pkt->info & XROCE_OP_FLUSH)
-		npsn = xroce_resp_flush(qp, pkt);
-	else if (pkt->info & XROCE_OP_ATOMIC_WRITE)
-		npsn = xroce_resp_awrite(qp, rx);
-	else
-		npsn = xroce_resp_atomic(qp, pkt);
+	npsn = xroce_resp_execute(qp, rx);
 	if (!npsn)
 		return;
 	xroce_resp_done(hot, pkt->info, npsn, pkt->ackreq);
@@ -611,12 +675,8 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
  */
 bool xroce_resp_place(struct xroce_qp *qp, struct xroce_rx *rx)
 {
-	bool ok;
+	bool ok = xroce_resp_execute(qp, rx);
 
-	if (rx->pkt.info & XROCE_OP_SEND)
-		ok = xroce_resp_send(qp, rx);
-	else
-		ok = xroce_resp_write(qp, rx);
 	if (ok)
 		qp->resp.nak = 0;
 	return ok;

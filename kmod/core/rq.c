@@ -22,8 +22,49 @@ void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
 	rq->max_sge = max_sge;
 	rq->cons = 0;
 	rq->limit = 0;
+	rq->limited = false;
 	rq->pd = NULL;
+	rq->xrcd = NULL;
+	rq->cq = NULL;
 	rq->ring = ring;
+}
+
+/**
+ * xroce_rq_resize() - go on in another ring
+ * @rq: a shared receive queue, one caller at a time
+ * @ring: the ring, all zero; the old one is the caller's again
+ * @depth: its slots, a power of two
+ *
+ * Return: 0; -EINVAL when what is posted does not fit, -EBUSY when somebody posts
+ * meanwhile, who is to wait. What is copied in vain nobody sees.
+ */
+int xroce_rq_resize(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth)
+{
+	u32 mask = depth - 1, prod, cons, i;
+	struct xroce_ring *old = rq->ring;
+	unsigned long flags;
+	int ret = -EBUSY;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	cons = rq->cons;
+	spin_unlock_irqrestore(&rq->lock, flags);
+	/* Pairs with the user's release. */
+	prod = smp_load_acquire(&old->prod);
+	if (prod - cons > min(mask, rq->mask) + 1)
+		return -EINVAL;
+	for (i = cons; i != prod; i++)
+		memcpy(ring->slot + (i & mask) * rq->stride,
+		       old->slot + (i & rq->mask) * rq->stride, rq->stride);
+	WRITE_ONCE(ring->prod, prod);
+	spin_lock_irqsave(&rq->lock, flags);
+	if (READ_ONCE(old->prod) == prod) {
+		WRITE_ONCE(ring->cons, rq->cons);
+		rq->ring = ring;
+		rq->mask = mask;
+		ret = 0;
+	}
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return ret;
 }
 
 /**
@@ -64,8 +105,10 @@ int xroce_rq_take(struct xroce_qp *qp)
 	smp_store_release(&rq->ring->cons, ++rq->cons);
 	ret = hdr.num_sge > rq->max_sge ? -EINVAL : 1;
 	few = n - 1 < rq->limit;
-	if (few)
+	if (few) {
 		rq->limit = 0;
+		rq->limited = true;
+	}
 out:
 	spin_unlock_irqrestore(&rq->lock, flags);
 	if (few)

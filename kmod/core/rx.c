@@ -50,6 +50,9 @@ static u32 xroce_rx_admit(const struct xroce_qp *qp, const struct xroce_rx *rx)
 	if (pkt->info & XROCE_OP_CNP ? !xroce_qp_reliable(qp) :
 	    XROCE_TRANSPORT(pkt->opcode) != qp->hot.transport)
 		return XROCE_CNT_DROP_TRANSPORT;
+	/* Requests are for an XRC target alone, which has sent none. */
+	if (pkt->info & XROCE_OP_XRCETH && !qp->xrcd)
+		return XROCE_CNT_DROP_TRANSPORT;
 	/* Same base, and not both limited members (IBTA 10.9.3). */
 	if ((pkt->pkey ^ qp->pkey) & 0x7fff || !((pkt->pkey | qp->pkey) & 0x8000))
 		return XROCE_CNT_DROP_PKEY;

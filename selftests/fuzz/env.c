@@ -237,6 +237,14 @@ const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah)
 	return ah < ARRAY_SIZE(env.ah) ? env.ah[ah] : NULL;
 }
 
+/* By a range, so that several numbers name the one queue there is. */
+struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn)
+{
+	(void)dev;
+	MUST(srqn <= XROCE_QPN_MASK);
+	return srqn / 4 == 1 ? env.srq : NULL;
+}
+
 bool xroce_env_local(struct xroce_rx *rx)
 {
 	bool v4 = rx->l3[0] >> 4 == 4;

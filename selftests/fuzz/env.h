@@ -36,6 +36,7 @@ struct fuzz_env {
 	struct xroce_qp *qp;
 	struct xroce_mr *mr[6];
 	struct xroce_ah *ah[2];
+	struct xroce_rq *srq;
 	const struct xroce_av *av;
 	u64 now;
 	u64 due;

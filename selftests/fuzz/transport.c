@@ -146,12 +146,20 @@ static void make_qp(void)
 	qp->dev = &env.dev;
 	qp->pd = &w;
 	qp->scq = &w.cq;
-	qp->rcq = &w.cq;
-	qp->rq = &w.rq;
 	qp->hot.qpn = QPN;
 	qp->hot.transport = w.transport;
-	qp->srq = in < in_end && in[0] & 0x10;
-	w.rq.limit = qp->srq ? 4 : 0;
+	if (w.transport == XROCE_XRC) {
+		w.rq.cq = &w.cq;
+		w.rq.pd = &w;
+		w.rq.xrcd = in < in_end && in[0] & 0x20 ? &w.cq : &w.rq;
+		qp->xrcd = &w.rq;
+		env.srq = &w.rq;
+	} else {
+		qp->rcq = &w.cq;
+		qp->rq = &w.rq;
+		qp->srq = in < in_end && in[0] & 0x10;
+	}
+	w.rq.limit = qp->srq || qp->xrcd ? 4 : 0;
 	qp->req.ring = w.sq_ring;
 	qp->req.depth = DEPTH;
 	qp->req.stride = STRIDE;
@@ -237,7 +245,7 @@ static void change_state(void)
 		attr.state = XROCE_QPS_RESET;
 		modify(&attr, XROCE_ATTR_STATE);
 		w.sq_prod = 0;
-		w.rq_prod = w.qp.srq ? w.rq_prod : 0;
+		w.rq_prod = w.qp.srq || w.qp.xrcd ? w.rq_prod : 0;
 		connect();
 		return;
 	}
@@ -325,6 +333,7 @@ static void post_send(void)
 	wqe->rdma.rkey = some_key(k);
 	wqe->rdma.remote_addr = key_address(wqe->rdma.rkey, get8());
 	wqe->rdma.swap_add = k;
+	wqe->xrc_srqn = k & 0x10 ? k : 4;
 	if (w.transport == XROCE_UD) {
 		wqe->ud.ah = k >> 3 & 3 ? 0 : k & 3;
 		wqe->ud.remote_qpn = QPN;
@@ -470,6 +479,11 @@ static void packet(void)
 		put_unaligned_be32(QPN, p + 4);
 		ext += 8;
 	}
+	if (info & XROCE_OP_XRCETH) {
+		put_unaligned_be32(how & 4 ? k : 4 | (k & 1), p);
+		p += 4;
+		ext += 4;
+	}
 	if (info & XROCE_OP_FLUSH) {
 		put_unaligned_be32(how & 0x40 ? k : 1 | (k & 1) << 4, p);
 		p += 4;
@@ -596,6 +610,7 @@ static void check(void)
 
 	MUST(!w.qp.lock.held && !w.rq.lock.held && !w.cq.lock.held);
 	MUST(!w.qp.sending && !env.bh && !env.frames);
+	MUST(!w.qp.xrcd || (!w.qp.rq && !w.qp.rcq));
 	MUST(req->tail - req->head <= DEPTH);
 	MUST(req->cur - req->head <= req->tail - req->head);
 	MUST(req->rd_tail - req->rd_head <= XROCE_MAX_RD_ATOMIC);
@@ -667,6 +682,8 @@ static void command(void)
 		break;
 	case 12:
 		env.no_mem = get8() & 15;
+		if (w.transport == XROCE_XRC)
+			env.srq = c & 0x40 ? NULL : &w.rq;
 		break;
 	case 13:
 		change_state();
@@ -678,7 +695,7 @@ static void command(void)
 		env.linear = c & 0x40;
 		if (c & 0x20 && w.mr[3].state == XROCE_KEY_VALID) {
 			env.bh++;
-			MUST(xroce_key_invalidate(&w.qp, key(3)));
+			MUST(xroce_key_invalidate(&w.qp, &w, key(3)));
 			env.bh--;
 		}
 		break;
@@ -688,7 +705,7 @@ static void command(void)
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	static const u8 transports[] = { XROCE_RC, XROCE_UC, XROCE_UD, XROCE_RC };
+	static const u8 transports[] = { XROCE_RC, XROCE_UC, XROCE_UD, XROCE_XRC };
 	u32 i;
 	u8 how;
 

@@ -168,7 +168,10 @@ int ibv_cmd_create_qp_ex2(struct ibv_context *ctx, struct verbs_qp *vqp,
 	if (resp_size != sizeof(*resp) + sizeof(*drv))
 		abort();
 	drv->sq = make_ring(fake.cap.max_send_wr, 128);
-	drv->rq = make_ring(attr->srq ? 0 : fake.cap.max_recv_wr, 64);
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		drv->sq = (struct xroce_ring_info) {};
+	drv->rq = make_ring(attr->srq || attr->qp_type >= IBV_QPT_XRC_SEND ?
+			    0 : fake.cap.max_recv_wr, 64);
 	attr->cap = fake.cap;
 	vqp->qp.context = ctx;
 	vqp->qp.handle = handle_qp;
@@ -208,10 +211,11 @@ int ibv_cmd_query_port(struct ibv_context *ctx, uint8_t port,
 	return port == 1 ? fake.fail_port : EINVAL;
 }
 
-int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq,
-		       struct ibv_srq_init_attr *attr,
-		       struct ibv_create_srq *cmd, size_t cmd_size,
-		       struct ib_uverbs_create_srq_resp *resp, size_t resp_size)
+int ibv_cmd_create_srq_ex(struct ibv_context *ctx, struct verbs_srq *vsrq,
+			  struct ibv_srq_init_attr_ex *attr,
+			  struct ibv_create_xsrq *cmd, size_t cmd_size,
+			  struct ib_uverbs_create_srq_resp *resp,
+			  size_t resp_size)
 {
 	struct xroce_create_srq_resp *drv = (void *)(resp + 1);
 
@@ -222,6 +226,9 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq,
 	drv->ring = make_ring(fake.cap.max_recv_wr, 64);
 	attr->attr.max_wr = fake.cap.max_recv_wr;
 	attr->attr.max_sge = fake.cap.max_recv_sge;
+	vsrq->srq.context = ctx;
+	vsrq->srq_type = attr->srq_type;
+	vsrq->srq_num = 0x654321;
 	fake.limit = attr->attr.srq_limit;
 	fake.srqs++;
 	return 0;
@@ -235,13 +242,37 @@ int ibv_cmd_destroy_srq(struct ibv_srq *srq)
 	return 0;
 }
 
+/* As xroce_rq_resize() does. */
+static void resize_srq(uint32_t max_wr, const struct xroce_modify_srq *cmd,
+		       size_t len)
+{
+	struct fake_ring *old = &fake.rings[fake.n_rings - 1], *r = old + 1;
+	struct xroce_create_srq_resp *resp;
+	uint32_t i;
+
+	if (len != sizeof(*cmd))
+		abort();
+	resp = (void *)(uintptr_t)cmd->resp;
+	resp->ring = make_ring(max_wr, old->stride);
+	r->ring->prod = old->ring->prod;
+	r->ring->cons = old->ring->cons;
+	for (i = r->ring->cons; i != r->ring->prod; i++)
+		memcpy(r->ring->slot + (i & (r->depth - 1)) * r->stride,
+		       old->ring->slot + (i & (old->depth - 1)) * old->stride,
+		       r->stride);
+}
+
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
 		       struct ibv_modify_srq *cmd, size_t cmd_size)
 {
 	if (fake.fail_cmd)
 		return fake.fail_cmd;
 	fake.modify_mask = mask;
-	fake.limit = attr->srq_limit;
+	if (mask & IBV_SRQ_LIMIT)
+		fake.limit = attr->srq_limit;
+	if (mask & IBV_SRQ_MAX_WR)
+		resize_srq(attr->max_wr, (void *)(cmd + 1),
+			   cmd_size - sizeof(*cmd));
 	return 0;
 }
 
@@ -250,6 +281,61 @@ int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr,
 {
 	attr->srq_limit = fake.limit;
 	return fake.fail_cmd;
+}
+
+int ibv_cmd_alloc_pd(struct ibv_context *ctx, struct ibv_pd *pd,
+		     struct ibv_alloc_pd *cmd, size_t cmd_size,
+		     struct ib_uverbs_alloc_pd_resp *resp, size_t resp_size)
+{
+	if (fake.fail_cmd)
+		return errno = fake.fail_cmd;
+	pd->context = ctx;
+	pd->handle = 55;
+	fake.pds++;
+	return 0;
+}
+
+int ibv_cmd_dealloc_pd(struct ibv_pd *pd)
+{
+	if (fake.fail_cmd)
+		return fake.fail_cmd;
+	fake.pds--;
+	return 0;
+}
+
+int ibv_cmd_open_xrcd(struct ibv_context *ctx, struct verbs_xrcd *xrcd,
+		      int size, struct ibv_xrcd_init_attr *attr,
+		      struct ibv_open_xrcd *cmd, size_t cmd_size,
+		      struct ib_uverbs_open_xrcd_resp *resp, size_t resp_size)
+{
+	if (fake.fail_cmd)
+		return errno = fake.fail_cmd;
+	xrcd->xrcd.context = ctx;
+	fake.xrcds++;
+	return 0;
+}
+
+int ibv_cmd_close_xrcd(struct verbs_xrcd *xrcd)
+{
+	if (fake.fail_cmd)
+		return fake.fail_cmd;
+	fake.xrcds--;
+	return 0;
+}
+
+int ibv_cmd_open_qp(struct ibv_context *ctx, struct verbs_qp *vqp, int size,
+		    struct ibv_qp_open_attr *attr, struct ibv_open_qp *cmd,
+		    size_t cmd_size, struct ib_uverbs_create_qp_resp *resp,
+		    size_t resp_size)
+{
+	if (fake.fail_cmd)
+		return errno = fake.fail_cmd;
+	vqp->qp.context = ctx;
+	vqp->qp.qp_num = attr->qp_num;
+	vqp->qp.qp_type = attr->qp_type;
+	vqp->qp.state = IBV_QPS_UNKNOWN;
+	fake.qps++;
+	return 0;
 }
 
 int ibv_cmd_create_ah(struct ibv_pd *pd, struct ibv_ah *ah,

@@ -27,7 +27,7 @@ struct fake_ring {
  * struct fake - what the kernel was told and what it is to answer
  * @rings: made so far are @n_rings
  * @maps: mappings that exist
- * @cqs, @qps, @srqs, @ahs: objects that exist
+ * @cqs, @qps, @srqs, @ahs, @pds, @xrcds: objects that exist
  * @send_bells, @recv_bells: doorbells rung well; others are @bad_bells
  * @fail_map: which mmap() from now on fails, 0 for none
  * @fail_cmd: errno of each command and doorbell, 0 for success
@@ -44,6 +44,8 @@ extern struct fake {
 	int qps;
 	int srqs;
 	int ahs;
+	int pds;
+	int xrcds;
 	int send_bells;
 	int recv_bells;
 	int bad_bells;

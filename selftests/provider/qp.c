@@ -13,7 +13,7 @@
 
 #define NEAR_WRAP	0xfffffffau
 
-static struct ibv_pd pd = { .context = &fake_ctx };
+static struct xroce_pd pd = { .pd.context = &fake_ctx };
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 static struct ibv_qp_ex *qpx;
@@ -28,7 +28,7 @@ static struct ibv_qp *make_qp(uint64_t ops)
 		.qp_type = IBV_QPT_RC,
 		.comp_mask = IBV_QP_INIT_ATTR_PD |
 			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = &pd,
+		.pd = &pd.pd,
 		.send_ops_flags = ops,
 	};
 
@@ -141,7 +141,7 @@ static void test_life(void)
 	for (i = 1; i <= 2; i++) {
 		fake.fail_map = i;
 		errno = 0;
-		TAP_CHECK(bad, !xroce_create_qp(&pd, &attr) && errno == EAGAIN,
+		TAP_CHECK(bad, !xroce_create_qp(&pd.pd, &attr) && errno == EAGAIN,
 			  "QP with mmap %d failed: errno %d", i, errno);
 	}
 	bad += count_life("after failed maps of a QP", 1, 0, 1);
@@ -151,7 +151,7 @@ static void test_life(void)
 	fake.fail_cmd = ENOMEM;
 	TAP_CHECK(bad, !xroce_create_cq_ex(&fake_ctx, &cx) && errno == ENOMEM,
 		  "CQ refused: errno %d", errno);
-	TAP_CHECK(bad, !xroce_create_qp(&pd, &attr) && errno == ENOMEM,
+	TAP_CHECK(bad, !xroce_create_qp(&pd.pd, &attr) && errno == ENOMEM,
 		  "QP refused: errno %d", errno);
 	fake.fail_cmd = 0;
 	TAP_CHECK(bad, !xroce_create_cq(&fake_ctx, 0, NULL, 0) &&
@@ -172,13 +172,11 @@ static void test_unsupported(void)
 		{ "wallclock", IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
 		  0, 0 },
 		{ "tag matching", IBV_WC_EX_WITH_TM_INFO, 0, 0 },
-		{ "parent domain", 0, IBV_CQ_INIT_ATTR_MASK_PD, 0 },
 		{ "ignore overrun", 0, IBV_CQ_INIT_ATTR_MASK_FLAGS,
 		  IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN },
 	};
 	static const enum ibv_qp_type types[] = {
-		0, IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV,
-		IBV_QPT_DRIVER,
+		0, IBV_QPT_RAW_PACKET, IBV_QPT_DRIVER,
 	};
 	struct ibv_qp_init_attr attr = {};
 	int bad = 0, made;
@@ -198,7 +196,7 @@ static void test_unsupported(void)
 	}
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
 		attr.qp_type = types[i];
-		TAP_CHECK(bad, !xroce_create_qp(&pd, &attr) &&
+		TAP_CHECK(bad, !xroce_create_qp(&pd.pd, &attr) &&
 			  errno == EOPNOTSUPP, "QP of type %d", types[i]);
 	}
 	for (i = 0, made = 0; i < 63; i++) {
@@ -309,7 +307,7 @@ static int check_wqe(const struct xroce_send_wqe *w,
 
 	if (w->wr_id != wr->wr_id || w->opcode != wr->opcode ||
 	    w->flags != wr->send_flags || w->imm != wr->imm_data ||
-	    w->reserved || w->reserved2)
+	    w->xrc_srqn || w->reserved2)
 		return 1;
 	if (w->rdma.remote_addr != (rdma ? 0xaabbccddee : 0) ||
 	    w->rdma.rkey != (rdma ? 0x99 : 0) ||

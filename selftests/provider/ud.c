@@ -13,7 +13,7 @@
 
 #define NEAR_WRAP	0xfffffffau
 
-static struct ibv_pd pd = { .context = &fake_ctx };
+static struct xroce_pd pd = { .pd.context = &fake_ctx };
 static struct ibv_cq *cq;
 static char buf[256];
 
@@ -27,7 +27,7 @@ static struct ibv_qp *make_qp(enum ibv_qp_type type, uint64_t ops,
 		.qp_type = type,
 		.comp_mask = IBV_QP_INIT_ATTR_PD |
 			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = &pd,
+		.pd = &pd.pd,
 		.send_ops_flags = ops,
 	};
 
@@ -158,7 +158,7 @@ static bool datagram_is(const struct xroce_send_wqe *w, uint32_t ah, int imm)
 	return w->wr_id == 7 && w->ud.ah == ah && w->ud.remote_qpn == 0x123 &&
 	       w->ud.remote_qkey == 0x80000456 && !w->ud.kernel &&
 	       !w->ud.reserved[0] && !w->ud.reserved[1] &&
-	       !w->ud.reserved[2] && !w->reserved && !w->reserved2 &&
+	       !w->ud.reserved[2] && !w->xrc_srqn && !w->reserved2 &&
 	       w->opcode == (imm ? XROCE_WR_SEND_WITH_IMM : XROCE_WR_SEND) &&
 	       w->imm == (imm ? htobe32(9) : 0);
 }
@@ -179,7 +179,7 @@ static void test_datagram(void)
 	ex = &to_xqp(qp)->vqp.qp_ex;
 	qp->state = IBV_QPS_RTS;
 	for (i = 0; i < 2; i++)
-		ah[i] = xroce_create_ah(&pd, &attr);
+		ah[i] = xroce_create_ah(&pd.pd, &attr);
 	for (i = 0; i < 16; i++) {
 		bool imm = i & 1, inl = i & 2, which = i & 4;
 		uint32_t at = sq_prod(qp);
@@ -229,7 +229,7 @@ static void test_datagram(void)
 		TAP_CHECK(bad, post(qp, &wr) == EINVAL, "no address handle");
 	}
 	fake.fail_cmd = EBUSY;
-	TAP_CHECK(bad, !xroce_create_ah(&pd, &attr) && errno == EBUSY,
+	TAP_CHECK(bad, !xroce_create_ah(&pd.pd, &attr) && errno == EBUSY,
 		  "an address handle refused: errno %d", errno);
 	TAP_CHECK(bad, xroce_destroy_ah(ah[0]) == EBUSY && fake.ahs == 2,
 		  "destroy hides an error");
@@ -366,15 +366,15 @@ static void test_srq_life(void)
 	fake_reset();
 	cq = xroce_create_cq(&fake_ctx, 8, NULL, 0);
 	fake.fail_map = 1;
-	TAP_CHECK(bad, !xroce_create_srq(&pd, &attr) && errno == EAGAIN,
+	TAP_CHECK(bad, !xroce_create_srq(&pd.pd, &attr) && errno == EAGAIN,
 		  "made without its ring: %d", errno);
 	fake.fail_cmd = ENOMEM;
-	TAP_CHECK(bad, !xroce_create_srq(&pd, &attr) && errno == ENOMEM,
+	TAP_CHECK(bad, !xroce_create_srq(&pd.pd, &attr) && errno == ENOMEM,
 		  "refused, and yet made: %d", errno);
 	fake.fail_cmd = 0;
 	TAP_CHECK(bad, !fake.srqs && fake.maps == 1, "leftovers");
 
-	srq = xroce_create_srq(&pd, &attr);
+	srq = xroce_create_srq(&pd.pd, &attr);
 	TAP_CHECK(bad, attr.attr.max_wr == 4 && attr.attr.max_sge == 2 &&
 		  fake.limit == 1, "attributes");
 	now.srq_limit = 3;
@@ -420,7 +420,7 @@ static void test_srq_post(void)
 	uint32_t taken;
 
 	fake_reset();
-	srq = to_xsrq(xroce_create_srq(&pd, &attr));
+	srq = to_xsrq(xroce_create_srq(&pd.pd, &attr));
 	ring = srq->wq.map.ring;
 	srq->wq.prod = NEAR_WRAP;
 	srq->wq.cons = NEAR_WRAP;
@@ -435,7 +435,7 @@ static void test_srq_post(void)
 			.num_sge = i % 3,
 		};
 	memset(ring->slot, 0xee, 4 * 64);
-	err = xroce_post_srq_recv(&srq->srq, wr, &badr);
+	err = xroce_post_srq_recv(&srq->vsrq.srq, wr, &badr);
 	TAP_CHECK(bad, err == ENOMEM && badr == &wr[4] &&
 		  ring->prod == NEAR_WRAP + 4, "6 to an SRQ of 4: %d", err);
 	for (i = 0; i < 4; i++) {
@@ -448,15 +448,15 @@ static void test_srq_post(void)
 	ring->cons += 2;
 	wr[0].next = &wr[1];
 	wr[1].num_sge = 3;
-	TAP_CHECK(bad, xroce_post_srq_recv(&srq->srq, wr, &badr) == EINVAL &&
+	TAP_CHECK(bad, xroce_post_srq_recv(&srq->vsrq.srq, wr, &badr) == EINVAL &&
 		  badr == &wr[1] && ring->prod == NEAR_WRAP + 5,
 		  "3 of 2 SGEs, the second of a list");
 	wr[1].num_sge = -1;
-	TAP_CHECK(bad, xroce_post_srq_recv(&srq->srq, &wr[1], &badr) == EINVAL &&
+	TAP_CHECK(bad, xroce_post_srq_recv(&srq->vsrq.srq, &wr[1], &badr) == EINVAL &&
 		  badr == &wr[1], "-1 SGEs");
 	for (taken = ring->cons, i = 0; i < 100; i++) {
 		wr[5].wr_id = ring->prod;
-		for (n = 0; !xroce_post_srq_recv(&srq->srq, &wr[5], &badr); n++)
+		for (n = 0; !xroce_post_srq_recv(&srq->vsrq.srq, &wr[5], &badr); n++)
 			wr[5].wr_id++;
 		TAP_CHECK(bad, ring->prod - taken == 4, "round %d: %d", i, n);
 		for (n = 0; n <= i % 4; n++, taken++) {
@@ -470,7 +470,7 @@ static void test_srq_post(void)
 	}
 	TAP_CHECK(bad, !fake.send_bells && !fake.recv_bells && !fake.bad_bells,
 		  "a doorbell");
-	xroce_destroy_srq(&srq->srq);
+	xroce_destroy_srq(&srq->vsrq.srq);
 	tap_ok(!bad, "an SRQ's ring is filled in order, past 2^32, by no doorbell");
 }
 

@@ -357,6 +357,14 @@ const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah)
 	return a && a->number == ah ? &a->ah : NULL;
 }
 
+struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn)
+{
+	struct sim_srq *srq = node_of(dev)->xsrq[(srqn & 0xff) % SIM_SRQS];
+
+	sim_check(bh_off, "SRQ look-up with BH on");
+	return srq && srq->number == srqn ? &srq->rq : NULL;
+}
+
 bool xroce_env_local(struct xroce_rx *rx)
 {
 	const struct sim_node *n = node_of(rx->dev);

@@ -152,6 +152,40 @@ static void s_other_pd(struct sim_ep *ep)
 	extra = extra_new(ep->peer->node, XROCE_LOCAL_WRITE | REMOTE, false);
 }
 
+/* Of an XRC target: none, and this is not it. */
+static void s_qp_pd(struct sim_ep *ep)
+{
+	extra = extra_new(ep->peer->node, XROCE_LOCAL_WRITE | REMOTE, true);
+}
+
+/* A queue beside the one that the peer receives from. */
+static struct sim_srq *other_srq(struct sim_ep *ep)
+{
+	struct sim_srq **srq = ep->peer->node->xsrq;
+
+	return srq[0] == ep->peer->srq ? srq[1] : srq[0];
+}
+
+static void s_other_xrcd(struct sim_ep *ep)
+{
+	while (!other_srq(ep))
+		sim_xsrq(ep->peer->node);
+	other_srq(ep)->rq.xrcd = ep;
+	sim_srq_fill(other_srq(ep));
+}
+
+static void t_other_srq(struct sim_ep *ep, struct xroce_send_wqe *w)
+{
+	w->xrc_srqn = other_srq(ep)->number;
+	ep->any_srqn = true;
+}
+
+static void t_no_srq(struct sim_ep *ep, struct xroce_send_wqe *w)
+{
+	w->xrc_srqn ^= 1 << sim_below(24);
+	ep->any_srqn = true;
+}
+
 static void s_no_write(struct sim_ep *ep)
 {
 	extra = extra_new(ep->peer->node, REMOTE & ~XROCE_REMOTE_WRITE, true);
@@ -252,6 +286,7 @@ static const struct err_case {
 	u32 nsge;
 	bool partial;
 	bool is_inline;
+	bool xrc;
 } cases[] = {
 	{ "WRITE, unknown R_Key", W_, ACC, 0, EV_ACC, NULL, t_rkey_index, 1 },
 	{ "READ, unknown R_Key", R_, ACC, 0, EV_ACC, NULL, t_rkey_index, 1 },
@@ -319,9 +354,23 @@ static const struct err_case {
 	  1, true },
 	{ "SEND inv of no such key", SI_, ACC, 0, EV_ACC, NULL, NULL, 1,
 	  true },
+	{ "XRC SEND, no such SRQ", S_, INV, 0, EV_REQ, NULL, t_no_srq, 1,
+	  .xrc = true },
+	{ "XRC WRITE, no such SRQ", W_, INV, 0, EV_REQ, NULL, t_no_srq, 1,
+	  .xrc = true },
+	{ "XRC SEND, other domain", S_, INV, 0, EV_REQ, s_other_xrcd,
+	  t_other_srq, 1, .xrc = true },
+	{ "XRC READ, other domain", R_, INV, 0, EV_REQ, s_other_xrcd,
+	  t_other_srq, 1, .xrc = true },
+	{ "XRC FADD, other domain", FA_, INV, 0, EV_REQ, s_other_xrcd,
+	  t_other_srq, 1, .xrc = true },
+	{ "XRC WRITE, other PD", W_, ACC, 0, EV_ACC, s_other_pd, t_extra, 1,
+	  .xrc = true },
+	{ "XRC READ, the QP's own PD", R_, ACC, 0, EV_ACC, s_qp_pd, t_extra, 1,
+	  .xrc = true },
 };
 
-static struct sim_cfg err_cfg(bool bad_net)
+static struct sim_cfg err_cfg(bool bad_net, bool xrc)
 {
 	struct sim_cfg cfg = {
 		.nodes = 2,
@@ -338,6 +387,7 @@ static struct sim_cfg err_cfg(bool bad_net)
 		.min_rnr = 5,
 		.mtu_shift = sim_range(8, 12),
 		.max_rd = sim_range(1, 8),
+		.xrc = xrc ? 10000 : 0,
 	};
 
 	if (bad_net) {
@@ -403,7 +453,7 @@ static void check_case(const struct err_case *e, struct sim_ep *ep)
 
 static void run_case(const struct err_case *e, bool bad_net)
 {
-	struct sim_cfg cfg = err_cfg(bad_net);
+	struct sim_cfg cfg = err_cfg(bad_net, e->xrc);
 	struct sim_opt opt = {
 		.wr = e->wr, .nsge = e->nsge, .status = e->status,
 		.recv_status = e->recv_status, .tweak = e->tweak,
@@ -470,7 +520,7 @@ static void run_errors_bad(u64 seed)
 /* More READs at once than the responder has said it takes. */
 static void run_too_many(u64 seed)
 {
-	struct sim_cfg cfg = err_cfg(false);
+	struct sim_cfg cfg = err_cfg(false, false);
 	struct sim_opt opt = { .wr = R_, .nsge = 1, .signaled = true };
 	struct sim_conn *c;
 	struct sim_ep *ep;
@@ -517,7 +567,7 @@ static void run_revoke(u64 seed)
 	static const u8 wr[] = { W_, R_, S_ };
 	bool remote = sim_chance(6000);
 	struct sim_opt opt = { .nsge = 2, .signaled = true, .partial = true };
-	struct sim_cfg cfg = err_cfg(sim_chance(5000));
+	struct sim_cfg cfg = err_cfg(sim_chance(5000), false);
 	struct sim_region *r;
 	struct sim_conn *c;
 	struct sim_op *op;

@@ -641,7 +641,8 @@ void sim_finish_failed(struct sim_conn *c, bool flushed)
 		else
 			unrel_finish(ep, flushed);
 		sim_check(!flushed || ep->event[XROCE_EVENT_LAST_WQE] ==
-			  !!ep->srq, "QP %u: %u events for the last WQE",
+			  (ep->srq && !ep->xrc),
+			  "QP %u: %u events for the last WQE",
 			  ep->idx, ep->event[XROCE_EVENT_LAST_WQE]);
 		sim_check(!ep->ops.n, "QP %u: %u work requests were not"
 			  " flushed", ep->idx, ep->ops.n);

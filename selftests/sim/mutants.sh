@@ -216,6 +216,11 @@ bug sqd-stale-event qp 'if (attr->state != XROCE_QPS_SQD)\n\t\t\t\tqp->sqd_notif
 bug sqd-fails req 'if (!e->started && qp->hot.state == XROCE_QPS_SQD)' 'if (0)'
 
 # shared receive queues
+bug xrc-any-domain resp ' || rq->xrcd != qp->xrcd' ''
+bug xrc-qp-pd resp 'qp->resp.pd = rq->pd;' 'qp->resp.pd = qp->pd;'
+bug xrc-pd-read resp 'rd->pd = resp->pd;' 'rd->pd = qp->pd;'
+bug srq-resize-taken rq 'WRITE_ONCE(ring->cons, rq->cons);' ''
+bug srq-resize-mask rq 'rq->mask = mask;' ''
 bug srq-pd resp '.off = pkt->hdr_len, .pd = qp->rq->pd,' \
 	'.off = pkt->hdr_len,'
 bug srq-pd-ud dgram '.off = rx->pkt.hdr_len, .pd = qp->rq->pd,' \

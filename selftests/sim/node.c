@@ -139,6 +139,8 @@ void sim_world_free(void)
 			sim_ah_destroy(W->node[i], j);
 		for (j = 0; j < SIM_SRQS; j++)
 			sim_srq_free(W->node[i]->srq[j]);
+		for (j = 0; j < SIM_SRQS; j++)
+			sim_srq_free(W->node[i]->xsrq[j]);
 		free(W->node[i]);
 	}
 	while ((ah = W->old_ahs)) {
@@ -209,6 +211,8 @@ void sim_ep_rings(struct sim_ep *ep)
 	ep->qp.resp.wqe = calloc(1, sizeof(struct xroce_rwqe));
 	xroce_rq_init(&ep->rq, ring_new(ep->rq_depth, ep->rstride),
 		      ep->rq_depth, ep->rstride, ep->max_sge);
+	if (ep->xrc)
+		return;
 	ep->qp.rq = &ep->rq;
 	if (ep->srq) {
 		ep->qp.rq = &ep->srq->rq;
@@ -256,6 +260,32 @@ static struct sim_srq *pick_srq(struct sim_node *n)
 	return n->srq[i];
 }
 
+/* One that packets name, with a CQ of its own. */
+struct sim_srq *sim_xsrq(struct sim_node *n)
+{
+	u32 i = sim_below(SIM_SRQS), depth;
+	struct sim_srq *srq;
+
+	if (!n->xsrq[i]) {
+		srq = sim_srq_new(n, W->cfg.fixed ? 64 : 1 << sim_range(2, 7),
+				  sim_range(1, 6), sim_range(4200, 40000));
+		for (depth = 4; depth < srq->nslots; depth *= 2)
+			;
+		srq->cq = sim_cq_new(n, depth);
+		srq->number = (sim_rnd() & 0xffff) << 8 | i;
+		srq->rq.xrcd = n;
+		srq->rq.cq = &srq->cq->cq;
+		n->xsrq[i] = srq;
+	}
+	return n->xsrq[i];
+}
+
+/* Whose memory a peer may reach. */
+const void *sim_ep_pd(const struct sim_ep *ep)
+{
+	return ep->xrc ? &ep->srq->pd : &ep->node->pd;
+}
+
 /* Room for as long a message as this may be, and some more. */
 static u32 ep_msg_max(const struct sim_ep *ep)
 {
@@ -287,18 +317,25 @@ static void ep_new(struct sim_ep *ep, struct sim_conn *c, struct sim_node *n,
 	sim_list_init(&ep->recvs);
 	sim_list_init(&ep->u.due);
 	ep->transport = c->transport;
-	if (sim_chance(W->cfg.srq))
+	ep->xrc = c->xrc;
+	if (ep->xrc)
+		ep->srq = sim_xsrq(n);
+	else if (sim_chance(W->cfg.srq))
 		ep->srq = pick_srq(n);
 	ep_sizes(ep);
 	sim_ep_rings(ep);
 	ep->scq = pick_cq(n, 2 * ep->sq_depth);
-	ep->rcq = pick_cq(n, ep->srq ? ep->srq->nslots : ep->rq_depth);
+	ep->rcq = ep->xrc ? ep->srq->cq :
+		  pick_cq(n, ep->srq ? ep->srq->nslots : ep->rq_depth);
 	ep->qp.dev = &n->dev;
 	ep->qp.pd = &n->pd;
 	ep->qp.scq = &ep->scq->cq;
-	ep->qp.rcq = &ep->rcq->cq;
+	if (ep->xrc)
+		ep->qp.xrcd = n;
+	else
+		ep->qp.rcq = &ep->rcq->cq;
 	ep->qp.hot.qpn = new_qpn(n);
-	ep->qp.hot.transport = ep->transport;
+	ep->qp.hot.transport = ep->xrc ? XROCE_XRC : ep->transport;
 	ep->qkey = sim_rnd() & 0x7fffffff;
 	if (ep->transport == XROCE_UD)
 		ep->groups = sim_below(1 << SIM_GROUPS);
@@ -310,7 +347,7 @@ static void ep_new(struct sim_ep *ep, struct sim_conn *c, struct sim_node *n,
 	ep->msg_max = ep_msg_max(ep);
 	ep->rcv = sim_region_new(n, ep->rq_depth * (ep->msg_max + 512) + 8192,
 				 XROCE_LOCAL_WRITE, &n->pd);
-	ep->rem = sim_region_new(n, 3 * len + 16384, ALL_RIGHTS, &n->pd);
+	ep->rem = sim_region_new(n, 3 * len + 16384, ALL_RIGHTS, sim_ep_pd(ep));
 	ep->rem->base = ALIGN(SIM_ATOMS * 8, 64);
 	sim_read(ep->rem, 0, ep->atom, sizeof(ep->atom));
 	sim_trace("%u: node %u, keys: local %08x receive %08x remote %08x",
@@ -334,6 +371,7 @@ struct sim_conn *sim_conn_new(struct sim_node *a, struct sim_node *b)
 	}
 	c->transport = sim_chance(W->cfg.uc) ? XROCE_UC :
 		       sim_chance(W->cfg.ud) ? XROCE_UD : XROCE_RC;
+	c->xrc = c->transport == XROCE_RC && sim_chance(W->cfg.xrc);
 	c->ep[0].idx = 2 * c->idx;
 	c->ep[1].idx = 2 * c->idx + 1;
 	ep_new(&c->ep[0], c, a, &c->ep[1]);
@@ -375,6 +413,7 @@ void sim_ep_reset(struct sim_ep *ep)
 	ep->sqd = false;
 	ep->sqd_event = false;
 	ep->drained = false;
+	ep->any_srqn = false;
 	ep->cnp_owed = false;
 	ep->cnp_next = 0;
 	sim_check(!ep->qp.req.ring->prod && !ep->qp.req.ring->cons &&

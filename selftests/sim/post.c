@@ -133,7 +133,7 @@ static void plan_msg(struct sim_ep *ep, struct sim_op *op,
 	if (op->wr == XROCE_WR_SEND_WITH_INV) {
 		m->inv = sim_region_new(ep->peer->node, 64,
 					XROCE_REMOTE_READ,
-					&ep->peer->node->pd);
+					sim_ep_pd(ep->peer));
 		m->inv->mr.kind = opt->not_inv ? XROCE_MR :
 						    XROCE_MR_FAST;
 	}
@@ -152,6 +152,8 @@ static void fill_wqe(struct sim_ep *ep, struct sim_op *op,
 		     (opt->fence ? XROCE_WR_FENCE : 0) |
 		     (opt->is_inline ? XROCE_WR_INLINE : 0);
 	wqe->imm = op->imm;
+	if (ep->xrc)
+		wqe->xrc_srqn = ep->peer->srq->number;
 	if (op->wr == XROCE_WR_SEND_WITH_INV)
 		wqe->inv_rkey = op->msg->inv->mr.key;
 	if (op->remote.r) {
@@ -335,7 +337,7 @@ void sim_post_random(struct sim_ep *ep)
 	}
 	if (wr_is_atomic(opt.wr)) {
 		opt.shared = opt.wr == XROCE_WR_ATOMIC_FETCH_AND_ADD &&
-			     sim_chance(3000);
+			     !ep->xrc && sim_chance(3000);
 		opt.nsge = opt.shared ? 1 : min(opt.nsge, 2u);
 	} else if (opt.wr != XROCE_WR_RDMA_READ && sim_chance(2000)) {
 		opt.len = min(opt.len, ep->max_inline);

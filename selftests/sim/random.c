@@ -222,6 +222,8 @@ static void user(void *arg)
 		drain_or_go(ep);
 	if (ep->srq && sim_chance(1000))
 		sim_srq_arm(ep->srq, sim_below(ep->srq->depth));
+	if (ep->srq && sim_chance(200))
+		sim_srq_resize(ep->srq, 1 << sim_range(2, 7));
 	if (W->ops_done != W->last_count) {
 		W->last_count = W->ops_done;
 		W->last_done = sim_now();
@@ -524,6 +526,7 @@ static struct sim_cfg any_service(void)
 	c.uc = sim_below(10001);
 	c.ud = sim_below(10001);
 	c.srq = sim_chance(5000) ? 0 : sim_below(10001);
+	c.xrc = sim_chance(5000) ? 0 : sim_below(10001);
 	c.bad = sim_chance(5000) ? 0 : sim_below(300);
 	c.sqd = sim_chance(5000) ? 0 : sim_below(100);
 	c.mark = sim_chance(5000) ? 0 : sim_below(10001);
@@ -573,7 +576,7 @@ const struct sim_scenario sim_random_scenarios[] = {
 	{ "upset", "connections broken and made again under way", run_upset,
 	  100000 },
 	{ "everything", "all of these at once", run_all, 150000, 0 },
-	{ "services", "RC, UC and UD, shared queues, perfect network",
+	{ "services", "RC, XRC, UC and UD, shared queues, perfect network",
 	  run_services, 100000, 0 },
 	{ "services-net", "the same, packets lost, twice, late, corrupted",
 	  run_services_net, 100000, 0 },

@@ -85,6 +85,7 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
  * @uc, @ud: that a connection is of this service; UD QPs are in pairs too, but
  *	send to all
  * @srq: that a QP receives from a shared queue
+ * @xrc: that a reliable connection is of XRC, of QPs that are both ends at once
  * @bad: UC, UD: that a send fails where it is posted
  * @sqd: that a user drains a send queue
  * @mark: that a packet is marked; 0: some are; @unmarked: none, but what meets a
@@ -109,6 +110,7 @@ struct sim_cfg {
 	u32 uc;
 	u32 ud;
 	u32 srq;
+	u32 xrc;
 	u32 bad;
 	u32 sqd;
 	u32 mark;
@@ -311,6 +313,8 @@ struct sim_unrel {
  * struct sim_srq - a shared receive queue; its domain is nobody else's
  * @mem: a slot for each receive that the user has under way
  * @posted: those that nobody has taken yet
+ * @cq: XRC: where all that it receives completes; NULL: not for XRC
+ * @number: XRC: what packets name it by
  * @limit: as the user armed it, 0: not; @limits_due, @limits: events
  */
 struct sim_srq {
@@ -318,6 +322,8 @@ struct sim_srq {
 	struct sim_node *node;
 	struct sim_region *mem;
 	struct sim_list posted;
+	struct sim_cq *cq;
+	u32 number;
 	u8 pd;
 	u32 depth;
 	u32 prod;
@@ -459,6 +465,8 @@ struct sim_ep {
 	u8 first_err;
 	u8 recv_err;		/* status of a receive that failed, not flushed */
 	u8 transport;
+	bool xrc;		/* @transport is XROCE_RC */
+	bool any_srqn;		/* is to name a queue that is not its peer's */
 	bool sqd;
 	bool sqd_event;
 	bool drained;
@@ -515,6 +523,7 @@ struct sim_conn {
 	bool v6;
 	u8 mtu_shift;
 	u8 transport;
+	bool xrc;
 	bool doomed;		/* is to be closed */
 	bool closing;
 	bool flush;
@@ -536,6 +545,7 @@ struct sim_node {
 	u64 due[XROCE_CNT_MAX];		/* as far as the model knows them */
 	struct sim_ah *ah[SIM_AHS];
 	struct sim_srq *srq[SIM_SRQS];
+	struct sim_srq *xsrq[SIM_SRQS];
 	u64 link_free;			/* egress: when the last byte is out */
 	u64 in_free;			/* ingress of a limited link */
 	u64 in_queue;			/* bytes that the last packet met */
@@ -713,6 +723,9 @@ void sim_srq_free(struct sim_srq *srq);
 struct sim_recv *sim_srq_post(struct sim_srq *srq, u32 len, u32 nsge);
 void sim_srq_fill(struct sim_srq *srq);
 void sim_srq_arm(struct sim_srq *srq, u32 limit);
+void sim_srq_resize(struct sim_srq *srq, u32 depth);
+struct sim_srq *sim_xsrq(struct sim_node *n);
+const void *sim_ep_pd(const struct sim_ep *ep);
 struct sim_recv *sim_srq_took(struct sim_srq *srq);
 void sim_recv_free(struct sim_recv *rv);
 

@@ -105,6 +105,24 @@ void sim_srq_arm(struct sim_srq *srq, u32 limit)
 }
 
 /**
+ * sim_srq_resize() - another ring, unless what is posted does not fit
+ */
+void sim_srq_resize(struct sim_srq *srq, u32 depth)
+{
+	struct xroce_ring *ring, *old = srq->rq.ring;
+	u32 posted = srq->prod - old->cons;
+	int ret;
+
+	ring = calloc(1, sizeof(*ring) + depth * srq->stride);
+	ret = xroce_rq_resize(&srq->rq, ring, depth);
+	sim_check(ret == (posted <= depth ? 0 : -EINVAL),
+		  "SRQ with %u posted resized to %u: %d", posted, depth, ret);
+	if (!ret)
+		srq->depth = depth;
+	free(ret ? ring : old);
+}
+
+/**
  * sim_srq_took() - a QP has taken the next receive, and there is one
  */
 struct sim_recv *sim_srq_took(struct sim_srq *srq)

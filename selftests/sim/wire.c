@@ -14,6 +14,8 @@ struct hdr {
 	u32 payload_len;
 	u32 ip_len;
 	u8 op;
+	bool xrc;
+	u32 srqn;
 	u32 pad;
 	u32 dqpn;
 	u32 psn;
@@ -183,6 +185,14 @@ static void split(const u8 *buf, u32 len, struct hdr *h)
 	h->psn = be(h->bth + 9, 3);
 	h->ackreq = h->bth[8] & 0x80;
 	h->ext = h->bth + 12;
+	if (h->op >> 5 == 5) {
+		h->xrc = true;
+		h->op &= 31;
+		if (ops[h->op].kind & K_REQ) {
+			h->srqn = be(h->ext, 4);
+			h->ext += 4;
+		}
+	}
 	ext = h->op < 32 ? ops[h->op].ext : 0;
 	h->payload = h->ext + ext;
 	h->payload_len = len - (h->payload - buf) - 4 - h->pad;
@@ -282,8 +292,10 @@ static void check_frame(struct sim_ep *ep, const u8 *buf, u32 len,
 
 	check_l3(ep, buf, len);
 	split(buf, len, h);
-	need(h->op < 32 && ops[h->op].name);
+	need(h->op < 32 && ops[h->op].name && h->xrc == ep->xrc);
 	kind = ops[h->op].kind;
+	need(!ep->xrc || !(kind & K_REQ) || ep->any_srqn ||
+	     h->srqn == ep->peer->srq->number);
 	need((h->bth[1] & 0x4f) == 0x40);
 	need(!(h->bth[1] & 0x80) || (kind & K_LAST));
 	need(!(h->bth[1] & 0x80) || (kind & (K_SEND | K_WRITE)));
@@ -666,7 +678,8 @@ static void rx_request(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 		w->rnr = true;
 		return;
 	}
-	if (recv && ep->srq)
+	/* One that is not to be taken from has none that it could lose. */
+	if (recv && ep->srq && (!ep->xrc || h->srqn == ep->srq->number))
 		sim_list_add(&ep->recvs, sim_srq_took(ep->srq));
 	w->recvs += recv;
 	w->epsn = psn_plus(h->psn, npsn);
@@ -771,7 +784,7 @@ void wire_marked(struct sim_ep *ep, const u8 *buf)
 	u8 op = wire_op(buf);
 
 	if (op == XROCE_CNP || sim_now() < ep->cnp_next ||
-	    (ep->qp.hot.state == XROCE_QPS_RTR && !(ops[op].kind & K_REQ)))
+	    (ep->qp.hot.state == XROCE_QPS_RTR && !(ops[op & 31].kind & K_REQ)))
 		return;
 	ep->cnp_owed = true;
 	ep->cnp_next = sim_now() + 50 * SIM_US;

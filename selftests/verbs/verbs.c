@@ -112,10 +112,12 @@ static bool qp_rtr(struct ibv_qp *qp, uint32_t peer, uint32_t psn)
 		},
 	};
 
-	return !ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV |
-			      IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			      IBV_QP_MIN_RNR_TIMER);
+	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+		   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+
+	if (qp->qp_type != IBV_QPT_XRC_SEND)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	return !ibv_modify_qp(qp, &attr, mask);
 }
 
 static bool qp_rts(struct ibv_qp *qp, uint32_t psn)
@@ -129,9 +131,19 @@ static bool qp_rts(struct ibv_qp *qp, uint32_t psn)
 		.max_rd_atomic = 4,
 	};
 
-	return !ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT |
-			      IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			      IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	int mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_SQ_PSN;
+
+	if (qp->qp_type != IBV_QPT_XRC_RECV)
+		mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	return !ibv_modify_qp(qp, &attr, mask);
+}
+
+bool qp_connect(struct ibv_qp *qp, uint32_t peer, uint32_t psn)
+{
+	NEED(qp_init(qp) && qp_rtr(qp, peer, psn) && qp_rts(qp, psn),
+	     "QP of type %d to RTS: %s", qp->qp_type, strerror(errno));
+	return true;
 }
 
 bool pair_connect(struct pair *p)
@@ -363,6 +375,12 @@ int main(int argc, char **argv)
 	run("windows in order with other work", test_window_order);
 	run("region registered anew", test_rereg);
 	run("region registered anew to be written", test_rereg_writable);
+	run("XRC: each operation", test_xrc_operations);
+	run("XRC: what is refused", test_xrc_refusals);
+	run("XRC: limit of a receive queue", test_xrc_limit);
+	run("XRC: domains and QPs opened again", test_xrc_making);
+	run("XRC: a queue of another process", test_xrc_processes);
+	run("an SRQ of another size", test_srq_resize);
 	run("all is given back", test_clean_up);
 	return 0;
 }

@@ -70,6 +70,8 @@ bool pair_connect(struct pair *p);
 bool pair_again(struct pair *p);
 void pair_free(struct pair *p);
 bool qp_to(struct ibv_qp *qp, enum ibv_qp_state state);
+/* From RESET to RTS; XRC senders and targets too */
+bool qp_connect(struct ibv_qp *qp, uint32_t peer, uint32_t psn);
 /* From RESET, by INIT */
 bool qp_to_err(struct ibv_qp *qp);
 
@@ -106,6 +108,13 @@ bool test_unsupported(void);
 /* annex.c */
 bool test_flush_memory(void);
 bool test_atomic_write(void);
+/* xrc.c */
+bool test_xrc_operations(void);
+bool test_xrc_refusals(void);
+bool test_xrc_limit(void);
+bool test_xrc_making(void);
+bool test_xrc_processes(void);
+bool test_srq_resize(void);
 /* window.c */
 bool test_window_1(void);
 bool test_window_2(void);

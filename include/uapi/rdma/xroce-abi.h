@@ -88,6 +88,7 @@ struct xroce_sge {
  * @flags: &enum xroce_wr_flags
  * @inline_len: with XROCE_WR_INLINE, bytes of payload at @inline_data
  * @imm: immediate as on the wire, or the R_Key to invalidate in host order
+ * @xrc_srqn: XRC: the peer's queue that it is for
  */
 struct xroce_send_wqe {
 	__aligned_u64 wr_id;
@@ -99,7 +100,7 @@ struct xroce_send_wqe {
 		__be32 imm;
 		__u32 inv_rkey;
 	};
-	__u32 reserved;
+	__u32 xrc_srqn;
 	union {
 		struct {
 			__aligned_u64 remote_addr;
@@ -266,6 +267,16 @@ struct xroce_create_srq_resp {
 	struct xroce_ring_info ring;
 	__u32 srqn;
 	__u32 reserved;
+};
+
+/**
+ * struct xroce_modify_srq - for another size
+ * @resp: &struct xroce_create_srq_resp in the user's memory, since the command
+ *	has no response of its own: of the ring that is used from then on. Nobody
+ *	may post meanwhile; what was posted is in the new ring, at the same indices.
+ */
+struct xroce_modify_srq {
+	__aligned_u64 resp;
 };
 
 /**

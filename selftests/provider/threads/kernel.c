@@ -168,6 +168,13 @@ const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah)
 	return NULL;
 }
 
+struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn)
+{
+	(void)dev;
+	(void)srqn;
+	return NULL;
+}
+
 bool xroce_env_local(struct xroce_rx *rx)
 {
 	(void)rx;

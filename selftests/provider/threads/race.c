@@ -26,7 +26,7 @@
 #define KIND_RECV	(1ull << 63)
 
 static struct ibv_context ctx;
-static struct ibv_pd pd = { .context = &ctx };
+static struct xroce_pd pd = { .pd.context = &ctx };
 
 /**
  * struct host - a QP, its CQ and its threads
@@ -149,7 +149,7 @@ static void create(struct host *h, int i)
 		.cap = { .max_send_sge = 1, .max_recv_sge = 1 },
 		.comp_mask = IBV_QP_INIT_ATTR_PD |
 			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = &pd,
+		.pd = &pd.pd,
 		.send_ops_flags = XROCE_RC_OPS,
 	};
 	struct ibv_cq_init_attr_ex cq_attr = {
