@@ -151,7 +151,8 @@ static void make_qp(void)
 	if (w.transport == XROCE_XRC) {
 		w.rq.cq = &w.cq;
 		w.rq.pd = &w;
-		w.rq.xrcd = in < in_end && in[0] & 0x20 ? &w.cq : &w.rq;
+		w.rq.xrcd = in < in_end && in[0] & 0x20 ? &w.cq :
+			    (const void *)&w.rq;
 		qp->xrcd = &w.rq;
 		env.srq = &w.rq;
 	} else {
