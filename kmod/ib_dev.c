@@ -211,15 +211,32 @@ static int xroce_ib_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx,
 				   struct ib_udata *udata)
 {
+	struct xroce_uctx *ctx = container_of(uctx, struct xroce_uctx, ib);
 	struct xroce_alloc_ucontext_resp resp = {
 		.max_inline = XROCE_MAX_INLINE,
 	};
+	struct xroce_alloc_ucontext_req req = {};
+	struct xroce_poller *poller;
+	int err;
 
-	return ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
+	if (ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen)))
+		return -EFAULT;
+	if (req.reserved)
+		return -EINVAL;
+	err = ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
+	if (err || !req.poll_us)
+		return err;
+	poller = xroce_poller_new(req.poll_us);
+	if (IS_ERR(poller))
+		return PTR_ERR(poller);
+	ctx->poller = poller;
+	return 0;
 }
 
 static void xroce_ib_dealloc_ucontext(struct ib_ucontext *uctx)
 {
+	if (xroce_uctx_poller(uctx))
+		xroce_poller_free(xroce_uctx_poller(uctx));
 }
 
 /*

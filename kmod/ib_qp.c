@@ -55,6 +55,8 @@ static void kqp_unpublish(struct xroce_kqp *kqp)
 static void kqp_destroy(struct xroce_kqp *kqp)
 {
 	kqp_unpublish(kqp);
+	if (kqp->poller)
+		xroce_poller_del(kqp);
 	xroce_qp_kill(&kqp->qp);
 	xroce_timer_stop(kqp);
 	xroce_kqp_put(kqp);
@@ -234,6 +236,8 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	if (err)
 		goto err_free;
 	container_of(ib, struct xroce_ibqp, ib)->kqp = kqp;
+	if (xroce_uctx_poller(uctx))
+		xroce_poller_add(xroce_uctx_poller(uctx), kqp);
 	if (!udata)
 		return 0;
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));

@@ -17,6 +17,8 @@ static void kqp_doorbell(struct xroce_kqp *kqp)
 	local_bh_disable();
 	xroce_qp_run(&kqp->qp);
 	local_bh_enable();
+	if (kqp->poller)
+		xroce_poller_ring(kqp->poller);
 }
 
 /* Does whoever takes from the ring want to be called after @prod has moved. */

@@ -53,6 +53,7 @@ struct xdp_buff;
 struct xdp_md;
 struct xdp_rxq_info;
 struct xroce_packet;
+struct xroce_poller;
 struct xroce_work;
 
 struct xroce_counters {
@@ -112,8 +113,13 @@ static inline u32 xroce_gid_hash(const union ib_gid *gid)
 	return jhash2((const u32 *)gid->raw, 4, 0);
 }
 
+/**
+ * struct xroce_uctx - a user's context
+ * @poller: looks at its send queues, or NULL
+ */
 struct xroce_uctx {
 	struct ib_ucontext ib;
+	struct xroce_poller *poller;
 };
 
 /* The context of the user who makes an object; NULL for a kernel consumer. */
@@ -122,6 +128,13 @@ static inline struct ib_ucontext *xroce_udata_uctx(struct ib_udata *udata)
 	if (!udata)
 		return NULL;
 	return &rdma_udata_to_drv_context(udata, struct xroce_uctx, ib)->ib;
+}
+
+static inline struct xroce_poller *xroce_uctx_poller(struct ib_ucontext *uctx)
+{
+	if (!uctx)
+		return NULL;
+	return container_of(uctx, struct xroce_uctx, ib)->poller;
 }
 
 /* How an object is found by its number, see table.c. */
@@ -189,6 +202,8 @@ struct xroce_ibcq {
  * @mutex: one modify at a time; guards @attr
  * @attr: attributes as last set, for query
  * @post_lock: kernel consumers: one post at a time, to either queue
+ * @poller: looks at its send queue, or NULL; fixed once it is there
+ * @poll_node: in that one's list
  * @loop_work, @looping: the CPU's work whose queue they were put in last, and
  *	how many are not yet received; guarded by that queue's lock
  * @xdp: what a burst is handed to the netdev in; its sender's
@@ -213,6 +228,8 @@ struct xroce_kqp {
 	struct hrtimer timer;
 	struct completion gone;
 	spinlock_t post_lock;		/* kernel consumers: one post */
+	struct xroce_poller *poller;
+	struct list_head poll_node;
 	struct xroce_work *loop_work;
 	u32 looping;
 	struct xdp_frame *xdp[XROCE_BATCH];
@@ -406,6 +423,13 @@ void xroce_kqp_put(struct xroce_kqp *kqp);
 void xroce_kcq_put(struct xroce_kcq *kcq);
 int xroce_work_init(void);
 void xroce_work_exit(void);
+
+/* poller.c: threads that look at send queues, so that no doorbell need be rung. */
+struct xroce_poller *xroce_poller_new(u32 us);
+void xroce_poller_free(struct xroce_poller *p);
+void xroce_poller_add(struct xroce_poller *p, struct xroce_kqp *kqp);
+void xroce_poller_del(struct xroce_kqp *kqp);
+void xroce_poller_ring(struct xroce_poller *p);
 
 /**
  * struct xroce_kframe - a frame and what it is in; that has room for both

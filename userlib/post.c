@@ -166,10 +166,10 @@ static int put_send(const struct xroce_qp *qp, struct xroce_send_wqe *wqe,
 	wqe->opcode = wr->opcode;
 	wqe->flags = wr->send_flags;
 	wqe->imm = wr->imm_data;
-	if (type == IBV_QPT_XRC_SEND)
-		wqe->xrc_srqn = wr->qp_type.xrc.remote_srqn;
 	if (kind & WR_LOCAL)
 		return put_local(wqe, wr, mw_type);
+	if (type == IBV_QPT_XRC_SEND)
+		wqe->rdma.xrc_srqn = wr->qp_type.xrc.remote_srqn;
 	if (kind & WR_RDMA) {
 		wqe->rdma.remote_addr = wr->wr.rdma.remote_addr;
 		wqe->rdma.rkey = wr->wr.rdma.rkey;

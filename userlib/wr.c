@@ -210,7 +210,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ibqp, uint32_t srqn)
 	struct xroce_send_wqe *wqe = to_xqp_ex(ibqp)->wr;
 
 	if (wqe)
-		wqe->xrc_srqn = srqn;
+		wqe->rdma.xrc_srqn = srqn;
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ibqp, uint32_t lkey, uint64_t addr,

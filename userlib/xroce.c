@@ -249,6 +249,32 @@ static const struct verbs_context_ops xroce_context_ops = {
 	.resize_cq = xroce_resize_cq,
 };
 
+/*
+ * Programs know nothing of it, so it is their environment that asks for a thread
+ * that looks at the send queues (docs/design.md). Return: false for nonsense.
+ */
+static bool poll_us(uint32_t *us)
+{
+	const char *s = getenv("XROCE_POLL_US");
+	unsigned long v;
+	char *end;
+
+	*us = 0;
+	if (!s)
+		return true;
+	errno = 0;
+	v = strtoul(s, &end, 10);
+	if (end == s || *end || *s == '-' || errno || v > XROCE_POLL_MAX_US) {
+		fprintf(stderr,
+			"libibverbs: xroce: XROCE_POLL_US: \"%s\" is no number from 0 to %u\n",
+			s, XROCE_POLL_MAX_US);
+		errno = EINVAL;
+		return false;
+	}
+	*us = v;
+	return true;
+}
+
 static struct verbs_context *xroce_alloc_context(struct ibv_device *dev, int fd,
 						 void *private_data)
 {
@@ -256,13 +282,17 @@ static struct verbs_context *xroce_alloc_context(struct ibv_device *dev, int fd,
 		struct ib_uverbs_get_context_resp ibv;
 		struct xroce_alloc_ucontext_resp drv;
 	} resp;
-	struct ibv_get_context cmd;
+	struct {
+		struct ibv_get_context ibv;
+		struct xroce_alloc_ucontext_req drv;
+	} cmd = {};
 	struct xroce_context *ctx;
 
 	ctx = verbs_init_and_alloc_context(dev, fd, ctx, vctx, XROCE_DRIVER_ID);
 	if (!ctx)
 		return NULL;
-	if (ibv_cmd_get_context(&ctx->vctx, &cmd, sizeof(cmd), &resp.ibv,
+	if (!poll_us(&cmd.drv.poll_us) ||
+	    ibv_cmd_get_context(&ctx->vctx, &cmd.ibv, sizeof(cmd), &resp.ibv,
 				sizeof(resp))) {
 		xroce_free_context(&ctx->vctx.context);
 		return NULL;

@@ -92,7 +92,7 @@ static void xroce_comp_rnr(struct xroce_qp *qp, u32 psn, u8 code)
 	}
 	trace_xroce_retry(qp, psn, XROCE_CNT_RNR_RCVD);
 	xroce_req_rewind(qp, psn);
-	req->deadline = 0;
+	req->waiting = 0;
 	req->rnr_until = xroce_env_now() + xroce_rnr_10us[code] * 10000ull;
 	xroce_env_timer(qp, req->rnr_until);
 }
@@ -222,7 +222,7 @@ void xroce_comp_expired(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 
-	req->deadline = 0;
+	req->waiting = 0;
 	if (qp->hot.next == qp->hot.una)
 		return;
 	xroce_env_count(qp->dev, XROCE_CNT_TIMEOUT, 1);

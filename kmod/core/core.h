@@ -256,6 +256,7 @@ struct xroce_swq {
 /**
  * struct xroce_req - requester; guarded by the QP's lock
  * @ring, @depth, @stride, @max_sge, @max_inline: fixed at creation
+ * @polled: somebody looks at the ring all the time: no doorbell is asked for
  * @trusted: of a kernel consumer, whose requests may name kernel addresses
  * @wqe: the copies of work requests [@head, @tail), @depth slots of @stride
  * @swq: their state, same indices
@@ -264,7 +265,11 @@ struct xroce_swq {
  * @tail: next to copy from the ring
  * @rd_end: one past the last PSN of each READ or atomic request outstanding, a
  *	FIFO [@rd_head, @rd_tail) over XROCE_MAX_RD_ATOMIC entries
- * @deadline: when the ACK timer expires, ns, 0 when nothing is outstanding
+ * @waiting: since when nothing new was heard of what is outstanding, ns; 0: nothing
+ *	is outstanding
+ * @asked: the last packet has gone again meanwhile, to ask for an ACK
+ * @asking: the next packet is that one
+ * @since_ackreq: packets since the last one that asked
  * @rnr_until: nothing is sent before, ns, 0 when not waiting
  * @nak_psn: the PSN that was last gone back to, and has not been passed since
  *	(valid while @recovering); keeps one loss from causing many rewinds
@@ -278,6 +283,7 @@ struct xroce_req {
 	u32 max_sge;
 	u32 max_inline;
 	bool sig_all;
+	bool polled;
 	bool trusted;
 	u8 *wqe;
 	struct xroce_swq *swq;
@@ -289,7 +295,7 @@ struct xroce_req {
 	u32 rd_tail;
 	u32 max_rd_atomic;
 	u64 timeout;
-	u64 deadline;
+	u64 waiting;
 	u64 rnr_until;
 	u32 nak_psn;
 	bool recovering;
@@ -303,6 +309,8 @@ struct xroce_req {
 	u32 recover;
 	u32 since_ackreq;
 	u32 srqn;
+	bool asked;
+	bool asking;
 };
 
 enum xroce_rd_state {
@@ -551,6 +559,7 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp);
 void xroce_req_rewind(struct xroce_qp *qp, u32 psn);
 void xroce_req_advance(struct xroce_qp *qp, u32 psn);
 void xroce_req_arm(struct xroce_qp *qp);
+bool xroce_req_timer(struct xroce_qp *qp, u64 now);
 void xroce_req_complete(struct xroce_qp *qp, u8 status);
 void xroce_req_fail(struct xroce_qp *qp, u8 status);
 void xroce_req_drained(struct xroce_qp *qp);

@@ -42,9 +42,10 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	req->tail = 0;
 	req->rd_head = 0;
 	req->rd_tail = 0;
-	req->deadline = 0;
+	req->waiting = 0;
 	req->rnr_until = 0;
 	req->recovering = false;
+	req->asking = false;
 	req->since_ackreq = 0;
 	resp->fatal = false;
 	resp->wqe_held = false;
@@ -150,7 +151,7 @@ void xroce_qp_error(struct xroce_qp *qp)
 		return;
 	trace_xroce_error(qp);
 	qp->hot.state = XROCE_QPS_ERR;
-	qp->req.deadline = 0;
+	qp->req.waiting = 0;
 	qp->req.rnr_until = 0;
 	xroce_resp_stop(qp);
 	xroce_qp_flush(qp);

@@ -14,6 +14,14 @@
  * again ends where it ended the first time: the responder knows it as one READ.
  */
 #define XROCE_READ_PIECE	16
+/*
+ * Until the last packet goes again to ask for an ACK, ns, and as a part of the ACK
+ * timeout: for packets that did not ask since nobody waits for their completion,
+ * and those that were lost with nothing behind them to show it. It costs no retry.
+ */
+#define XROCE_ASK_WAIT		4000000
+#define XROCE_ASK_PART		4
+#define XROCE_NEVER		(~0ull)
 
 /* What each service offers (IBTA table 46). */
 static bool xroce_wqe_offered(const struct xroce_qp *qp, u8 wr)
@@ -131,7 +139,8 @@ static u32 xroce_req_posted(const struct xroce_req *req)
  * xroce_req_pull() - copy what has been posted, as far as there is room
  * @qp: the queue pair
  *
- * Return: false when the ring is empty; a doorbell is then asked for.
+ * Return: false when the ring is empty; a doorbell is then asked for, unless
+ * somebody looks.
  */
 bool xroce_req_pull(struct xroce_qp *qp)
 {
@@ -140,6 +149,8 @@ bool xroce_req_pull(struct xroce_qp *qp)
 	u32 n = xroce_req_posted(req);
 
 	if (!n) {
+		if (READ_ONCE(req->polled))
+			return false;
 		WRITE_ONCE(ring->wake, 1);
 		/* Pairs with the user's barrier between prod and wake. */
 		smp_mb();
@@ -288,6 +299,7 @@ void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
 		return;
 	qp->hot.next = psn;
 	req->since_ackreq = 0;
+	req->asking = false;
 	while (req->rd_tail != req->rd_head &&
 	       xroce_psn_diff(req->rd_end[(req->rd_tail - 1) %
 					  XROCE_MAX_RD_ATOMIC], psn) > 0)
@@ -325,13 +337,26 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 		/* What was to be sent again has arrived after all. */
 		hot->next = psn;
 		req->since_ackreq = 0;
+		req->asking = false;
 		xroce_req_seek(qp);
 	}
-	req->deadline = 0;
+	req->waiting = 0;
 	if (hot->next != hot->una)
 		xroce_req_arm(qp);
 	xroce_req_done(qp);
 	xroce_req_drained(qp);
+}
+
+/* When something is to be done about what is outstanding, if at all. */
+static u64 xroce_req_due(const struct xroce_req *req)
+{
+	u64 wait = XROCE_ASK_WAIT;
+
+	if (!req->asked && req->timeout)
+		wait = min(wait, req->timeout / XROCE_ASK_PART);
+	else if (req->asked)
+		wait = req->timeout;
+	return wait ? req->waiting + wait : XROCE_NEVER;
 }
 
 /**
@@ -342,10 +367,52 @@ void xroce_req_arm(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 
-	if (req->deadline || !req->timeout || !xroce_qp_reliable(qp))
+	if (req->waiting || !xroce_qp_reliable(qp))
 		return;
-	req->deadline = xroce_env_now() + req->timeout;
-	xroce_env_timer(qp, req->deadline);
+	req->waiting = xroce_env_now();
+	req->asked = false;
+	xroce_env_timer(qp, xroce_req_due(req));
+}
+
+/* Is the last packet sent a READ or atomic? It is answered anyway. */
+static bool xroce_req_after_read(const struct xroce_qp *qp)
+{
+	const struct xroce_req *req = &qp->req;
+
+	return req->rd_tail != req->rd_head &&
+	       req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] ==
+	       qp->hot.next;
+}
+
+/* The last packet goes again, and asks for an ACK. */
+static void xroce_req_ask(struct xroce_qp *qp)
+{
+	xroce_req_rewind(qp, xroce_psn_add(qp->hot.next, XROCE_PSN_MASK));
+	qp->req.asking = true;
+}
+
+/**
+ * xroce_req_timer() - time has passed
+ * @qp: the queue pair
+ * @now: the time
+ *
+ * Return: whether a whole ACK timeout has, and nothing was heard.
+ */
+bool xroce_req_timer(struct xroce_qp *qp, u64 now)
+{
+	struct xroce_req *req = &qp->req;
+
+	if (req->waiting && !req->asked && now >= xroce_req_due(req)) {
+		req->asked = true;
+		if (qp->hot.next != qp->hot.una && !xroce_req_after_read(qp))
+			xroce_req_ask(qp);
+	}
+	if (!req->waiting || xroce_req_due(req) == XROCE_NEVER)
+		return false;
+	if (now >= xroce_req_due(req))
+		return true;
+	xroce_env_timer(qp, xroce_req_due(req));
+	return false;
 }
 
 static bool xroce_req_open(const struct xroce_qp *qp)
@@ -377,19 +444,23 @@ static bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 }
 
 /*
- * Will another packet follow at once? If not, this one asks for an ACK. A wrong
- * yes is mended by xroce_req_next(): it then sends one packet again.
+ * Is there need to hear of the packet built last: because its completion is waited
+ * for, as is room in the window or the ring, or what follows waits for it. Where
+ * nothing follows nobody waits: should it stay so, xroce_req_timer() asks. A wrong
+ * no is mended by xroce_req_next().
  */
-static bool xroce_req_more(struct xroce_qp *qp)
+static bool xroce_req_asks(struct xroce_qp *qp, bool signalled)
 {
 	struct xroce_req *req = &qp->req;
 
-	if (!xroce_req_open(qp))
-		return false;
+	if (signalled || req->asking || !xroce_req_open(qp) ||
+	    ++req->since_ackreq >= max(req->cwnd / 4, 1u) ||
+	    req->tail - req->head > req->depth / 2)
+		return true;
 	if (req->cur == req->tail && !xroce_req_pull(qp))
 		return false;
-	return !xroce_wr_is_local(xroce_req_wqe(req, req->cur)->opcode) &&
-	       !xroce_req_blocked(qp, req->cur);
+	return xroce_wr_is_local(xroce_req_wqe(req, req->cur)->opcode) ||
+	       xroce_req_blocked(qp, req->cur);
 }
 
 /* Account for a packet built for the PSNs [next, next + n). */
@@ -400,7 +471,8 @@ static void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e,
 	struct xroce_req *req = &qp->req;
 
 	if (xroce_psn_diff(hot->next, hot->max) < 0)
-		xroce_env_count(qp->dev, XROCE_CNT_RETRANS, 1);
+		xroce_env_count(qp->dev, req->asking ? XROCE_CNT_ASKED :
+				XROCE_CNT_RETRANS, 1);
 	hot->next = xroce_psn_add(hot->next, n);
 	if (xroce_psn_diff(hot->next, hot->max) > 0)
 		hot->max = hot->next;
@@ -524,6 +596,7 @@ static struct xroce_frame *xroce_req_read(struct xroce_qp *qp,
 	req->rd_end[req->rd_tail++ % XROCE_MAX_RD_ATOMIC] =
 		xroce_psn_add(psn, n);
 	xroce_req_sent(qp, e, n);
+	req->asking = false;
 	return f;
 }
 
@@ -570,7 +643,7 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	u32 done = (qp->hot.next - e->psn) & XROCE_PSN_MASK;
 	u32 off = done << qp->hot.mtu_shift;
 	u32 len = min(e->len - off, xroce_mtu(qp));
-	bool last = done + 1 == e->npsn;
+	bool last = done + 1 == e->npsn, signalled;
 	struct xroce_req *req = &qp->req;
 	struct xroce_frame *f;
 	u8 ext[sizeof(struct xroce_reth) + sizeof(struct xroce_word)];
@@ -622,11 +695,11 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	xroce_req_sent(qp, e, 1);
 	if (!xroce_qp_reliable(qp))
 		return f;
-	f->ackreq = !xroce_req_more(qp) ||
-		    (last && (req->sig_all || (wqe->flags & XROCE_WR_SIGNALED))) ||
-		    ++req->since_ackreq >= max(req->cwnd / 4, 1u);
+	signalled = req->sig_all || (wqe->flags & XROCE_WR_SIGNALED);
+	f->ackreq = xroce_req_asks(qp, last && signalled);
 	if (f->ackreq)
 		req->since_ackreq = 0;
+	req->asking = false;
 	return f;
 }
 
@@ -689,7 +762,7 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 		if (!e)
 			return NULL;
 		wqe = xroce_req_wqe(&qp->req, qp->req.cur);
-		qp->req.srqn = wqe->xrc_srqn & XROCE_QPN_MASK;
+		qp->req.srqn = wqe->rdma.xrc_srqn & XROCE_QPN_MASK;
 		if (xroce_wqe_is_read(wqe))
 			return xroce_req_read(qp, wqe, e);
 		if (!xroce_wr_is_local(wqe->opcode))
@@ -699,16 +772,6 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 	/* Others want this CPU too. */
 	xroce_env_defer(qp);
 	return NULL;
-}
-
-/* Is the last packet sent a READ or atomic? It is answered anyway. */
-static bool xroce_req_after_read(const struct xroce_qp *qp)
-{
-	const struct xroce_req *req = &qp->req;
-
-	return req->rd_tail != req->rd_head &&
-	       req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] ==
-	       qp->hot.next;
 }
 
 /**
@@ -730,14 +793,13 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 		/* Stopping: one that cannot be sent may be the oldest already. */
 		xroce_req_done(qp);
 		if (!req->since_ackreq || hot->next == hot->una ||
-		    xroce_req_after_read(qp))
+		    xroce_req_after_read(qp) || req->cur == req->tail)
 			break;
 		/*
 		 * The last packet did not ask for an ACK, because more was to
-		 * follow at once. It goes again and asks.
+		 * follow at once, and what did waits for it.
 		 */
-		xroce_req_rewind(qp, xroce_psn_add(hot->next, XROCE_PSN_MASK));
-		req->since_ackreq = U32_MAX - 1;
+		xroce_req_ask(qp);
 	}
 	return NULL;
 }

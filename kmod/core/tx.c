@@ -149,7 +149,8 @@ bool xroce_qp_pending(const struct xroce_qp *qp)
 	    (qp->hot.resp_flags & XROCE_RESP_ACK))
 		return true;
 	return xroce_qp_sends(qp) && !req->rnr_until &&
-	       (req->cur != req->tail || !READ_ONCE(req->ring->wake));
+	       (req->cur != req->tail ||
+		(!req->polled && !READ_ONCE(req->ring->wake)));
 }
 
 /**
@@ -170,10 +171,8 @@ void xroce_qp_timer(struct xroce_qp *qp)
 		req->rnr_until = 0;
 	else if (req->rnr_until)
 		xroce_env_timer(qp, req->rnr_until);
-	if (req->deadline && now >= req->deadline)
+	if (xroce_req_timer(qp, now))
 		xroce_comp_expired(qp);
-	else if (req->deadline)
-		xroce_env_timer(qp, req->deadline);
 	spin_unlock(&qp->lock);
 	xroce_qp_run(qp);
 }

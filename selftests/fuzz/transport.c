@@ -330,11 +330,12 @@ static void post_send(void)
 	wqe->num_sge = get8();
 	if (!(wqe->num_sge & 0x80))
 		wqe->num_sge %= 3;
-	wqe->inline_len = length(get8());
+	if (wqe->flags & XROCE_WR_INLINE)
+		wqe->inline_len = length(get8());
 	wqe->rdma.rkey = some_key(k);
 	wqe->rdma.remote_addr = key_address(wqe->rdma.rkey, get8());
 	wqe->rdma.swap_add = k;
-	wqe->xrc_srqn = k & 0x10 ? k : 4;
+	wqe->rdma.xrc_srqn = k & 0x10 ? k : 4;
 	if (w.transport == XROCE_UD) {
 		wqe->ud.ah = k >> 3 & 3 ? 0 : k & 3;
 		wqe->ud.remote_qpn = QPN;

@@ -183,13 +183,14 @@ static void any_send(struct attack *a, uint8_t *slot, const uint8_t *end)
 		.opcode = one_in(32) ? rnd() : rnd() % (one_in(4) ? 12 : 7),
 		.num_sge = one_in(32) ? rnd() : rnd() % 5,
 		.flags = one_in(32) ? rnd() : rnd() % 16,
-		.inline_len = one_in(32) ? rnd() : rnd() % 256,
 		.imm = rnd(),
 		.rdma.remote_addr = (uintptr_t)a->arena + rnd() % ARENA_LEN,
 		.rdma.rkey = one_in(8) ? shared->key : a->mr->rkey,
 		.rdma.swap_add = rnd(),
 	};
 
+	if (wqe.flags & XROCE_WR_INLINE)
+		wqe.inline_len = one_in(32) ? rnd() : rnd() % 256;
 	if (one_in(8))
 		wqe.rdma.remote_addr = shared->va + rnd() % VICTIM_LEN;
 	if (one_in(4))

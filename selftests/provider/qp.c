@@ -307,7 +307,7 @@ static int check_wqe(const struct xroce_send_wqe *w,
 
 	if (w->wr_id != wr->wr_id || w->opcode != wr->opcode ||
 	    w->flags != wr->send_flags || w->imm != wr->imm_data ||
-	    w->xrc_srqn || w->reserved2)
+	    w->rdma.xrc_srqn)
 		return 1;
 	if (w->rdma.remote_addr != (rdma ? 0xaabbccddee : 0) ||
 	    w->rdma.rkey != (rdma ? 0x99 : 0) ||
@@ -315,9 +315,9 @@ static int check_wqe(const struct xroce_send_wqe *w,
 	    w->rdma.compare != (cas ? 7 : 0))
 		return 2;
 	if (wr->send_flags & IBV_SEND_INLINE)
-		return w->num_sge || w->inline_len != 16u * wr->num_sge ||
+		return w->inline_len != 16u * wr->num_sge ||
 		       memcmp(w->inline_data, buf, w->inline_len) ? 3 : 0;
-	if (w->inline_len || w->num_sge != wr->num_sge)
+	if (w->num_sge != wr->num_sge)
 		return 4;
 	for (i = 0; i < wr->num_sge; i++)
 		if (memcmp(&w->sge[i], &sge[i], sizeof(sge[i])))

@@ -307,19 +307,20 @@ static void t_opcode(struct sim_ep *ep, struct xroce_send_wqe *w)
 
 static void t_num_sge(struct sim_ep *ep, struct xroce_send_wqe *w)
 {
+	w->flags &= ~XROCE_WR_INLINE;
 	w->num_sge = sim_range(ep->max_sge + 1, 255);
 }
 
 static void t_flags(struct sim_ep *ep, struct xroce_send_wqe *w)
 {
 	(void)ep;
-	w->flags |= 1u << sim_range(4, 15);
+	w->flags |= 1u << sim_range(4, 7);
 }
 
 static void t_inline_len(struct sim_ep *ep, struct xroce_send_wqe *w)
 {
 	w->flags |= XROCE_WR_INLINE;
-	w->inline_len = sim_chance(5000) ? ep->max_inline + 1 : ~0u;
+	w->inline_len = sim_chance(5000) ? ep->max_inline + 1 : 0xffff;
 }
 
 static void t_too_long(struct sim_ep *ep, struct xroce_send_wqe *w)

@@ -99,18 +99,19 @@ static void t_opcode(struct sim_ep *ep, struct xroce_send_wqe *w)
 
 static void t_num_sge(struct sim_ep *ep, struct xroce_send_wqe *w)
 {
+	w->flags &= ~XROCE_WR_INLINE;
 	w->num_sge = sim_range(ep->max_sge + 1, 255);
 }
 
 static void t_flags(struct sim_ep *ep, struct xroce_send_wqe *w)
 {
 	(void)ep;
-	w->flags |= 1u << sim_range(4, 15);
+	w->flags |= 1u << sim_range(4, 7);
 }
 
 static void t_inline_len(struct sim_ep *ep, struct xroce_send_wqe *w)
 {
-	w->inline_len = sim_chance(5000) ? ep->max_inline + 1 : ~0u;
+	w->inline_len = sim_chance(5000) ? ep->max_inline + 1 : 0xffff;
 }
 
 static void t_inline(struct sim_ep *ep, struct xroce_send_wqe *w)
@@ -176,13 +177,13 @@ static void s_other_xrcd(struct sim_ep *ep)
 
 static void t_other_srq(struct sim_ep *ep, struct xroce_send_wqe *w)
 {
-	w->xrc_srqn = other_srq(ep)->number;
+	w->rdma.xrc_srqn = other_srq(ep)->number;
 	ep->any_srqn = true;
 }
 
 static void t_no_srq(struct sim_ep *ep, struct xroce_send_wqe *w)
 {
-	w->xrc_srqn ^= 1 << sim_below(24);
+	w->rdma.xrc_srqn ^= 1 << sim_below(24);
 	ep->any_srqn = true;
 }
 

@@ -99,8 +99,7 @@ bug nak-outlives-gap resp \
 	'executed. */\n\tqp->resp.nak = 0;' 'executed. */'
 bug wrong-msn resp 'rd->msn = xroce_psn_add(qp->hot.msn, 1);' \
 	'rd->msn = qp->hot.msn;'
-bug no-ackreq req 'f->ackreq = !xroce_req_more(qp) ||\n\t\t    (last' \
-	'f->ackreq = (last'
+bug no-ackreq req 'if (signalled || req->asking' 'if (req->asking'
 
 # doing things once, and in order
 bug atomic-again resp 'rd->stop = xroce_psn_add(rd->psn, 1);\n\t} else {' \

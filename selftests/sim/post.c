@@ -153,7 +153,7 @@ static void fill_wqe(struct sim_ep *ep, struct sim_op *op,
 		     (opt->is_inline ? XROCE_WR_INLINE : 0);
 	wqe->imm = op->imm;
 	if (ep->xrc)
-		wqe->xrc_srqn = ep->peer->srq->number;
+		wqe->rdma.xrc_srqn = ep->peer->srq->number;
 	if (op->wr == XROCE_WR_SEND_WITH_INV)
 		wqe->inv_rkey = op->msg->inv->mr.key;
 	if (op->remote.r) {

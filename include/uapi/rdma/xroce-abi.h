@@ -84,28 +84,29 @@ struct xroce_sge {
 /**
  * struct xroce_send_wqe - one element of an SQ; slots are one stride apart
  * @opcode: &enum xroce_wr
- * @num_sge: entries at @sge; 0 with XROCE_WR_INLINE
  * @flags: &enum xroce_wr_flags
+ * @num_sge: entries at @sge, or
  * @inline_len: with XROCE_WR_INLINE, bytes of payload at @inline_data
  * @imm: immediate as on the wire, or the R_Key to invalidate in host order
- * @xrc_srqn: XRC: the peer's queue that it is for
+ * @rdma.xrc_srqn: XRC, of whatever operation: the peer's queue that it is for
  */
 struct xroce_send_wqe {
 	__aligned_u64 wr_id;
 	__u8 opcode;
-	__u8 num_sge;
-	__u16 flags;
-	__u32 inline_len;
+	__u8 flags;
+	union {
+		__u16 num_sge;
+		__u16 inline_len;
+	};
 	union {
 		__be32 imm;
 		__u32 inv_rkey;
 	};
-	__u32 xrc_srqn;
 	union {
 		struct {
 			__aligned_u64 remote_addr;
 			__u32 rkey;
-			__u32 reserved;
+			__u32 xrc_srqn;
 			__aligned_u64 swap_add;
 			__aligned_u64 compare;
 		} rdma;
@@ -119,6 +120,7 @@ struct xroce_send_wqe {
 		struct {
 			__aligned_u64 remote_addr;
 			__u32 rkey;
+			__u32 xrc_srqn;
 			__u32 length;
 			__u32 type;	/* enum ib_placement_type */
 			__u32 level;	/* enum ib_selectivity_level */
@@ -140,7 +142,6 @@ struct xroce_send_wqe {
 			__u32 access;
 		} reg;
 	};
-	__aligned_u64 reserved2;
 	union {
 		__DECLARE_FLEX_ARRAY(struct xroce_sge, sge);
 		__DECLARE_FLEX_ARRAY(__u8, inline_data);
@@ -243,6 +244,19 @@ struct xroce_ring_info {
 	__u32 size;
 	__u32 depth;
 	__u32 stride;
+	__u32 reserved;
+};
+
+#define XROCE_POLL_MAX_US	1000000
+
+/**
+ * struct xroce_alloc_ucontext_req - may be missing: all 0
+ * @poll_us: not 0: a thread of the kernel's, in the calling process, looks at the
+ *	send queues of this context, until there was nothing for so many us,
+ *	XROCE_POLL_MAX_US at most
+ */
+struct xroce_alloc_ucontext_req {
+	__u32 poll_us;
 	__u32 reserved;
 };
 

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A context that wants no doorbells: a thread of its process, charged to it, looks
+ * at the send queues of its QPs until nothing was there for its idle time, then
+ * asks for doorbells and sleeps. Process context; poller->mutex guards the list,
+ * and keeps a QP's ring while the thread looks at it.
+ */
+#include <linux/ktime.h>
+#include <linux/sched.h>
+#include <linux/sched/vhost_task.h>
+#include <linux/slab.h>
+
+#include "xroce.h"
+
+/* A kernel without these tasks has nothing to link to. */
+#define XROCE_HAVE_POLLER	IS_ENABLED(CONFIG_VHOST_TASK)
+
+/**
+ * struct xroce_poller - the thread of a context
+ * @task: the thread
+ * @mutex: guards @qps
+ * @qps: its QPs
+ * @idle: nothing is found for so long, ns, before it sleeps
+ * @last: when something was found; the thread's
+ * @awake: it looks at the rings of @qps; the thread's
+ * @rung: there was a doorbell
+ */
+struct xroce_poller {
+	struct vhost_task *task;
+	struct mutex mutex;		/* qps */
+	struct list_head qps;
+	u64 idle;
+	u64 last;
+	bool awake;
+	bool rung;
+};
+
+static void poller_run(struct xroce_qp *qp)
+{
+	local_bh_disable();
+	xroce_qp_run(qp);
+	local_bh_enable();
+}
+
+/* Look at each ring once. Return: has anything been taken from one. */
+static bool poller_look(struct xroce_poller *p)
+{
+	struct xroce_kqp *kqp;
+	bool found = false;
+	u32 tail;
+
+	list_for_each_entry(kqp, &p->qps, poll_node) {
+		struct xroce_req *req = &kqp->qp.req;
+
+		WRITE_ONCE(req->polled, true);
+		tail = READ_ONCE(req->tail);
+		if (READ_ONCE(req->ring->prod) == tail)
+			continue;
+		poller_run(&kqp->qp);
+		found |= READ_ONCE(req->tail) != tail;
+	}
+	return found;
+}
+
+/* From here on users ring; who has posted and not rung is served now. */
+static void poller_rest(struct xroce_poller *p)
+{
+	struct xroce_kqp *kqp;
+
+	list_for_each_entry(kqp, &p->qps, poll_node) {
+		WRITE_ONCE(kqp->qp.req.polled, false);
+		poller_run(&kqp->qp);
+	}
+}
+
+/*
+ * Return: false to sleep, with the task's state as it was: whoever rings or stops
+ * it from then on wakes it.
+ */
+static bool poller_fn(void *data)
+{
+	struct xroce_poller *p = data;
+	u64 now;
+
+	if (!p->awake && !READ_ONCE(p->rung))
+		return false;
+	__set_current_state(TASK_RUNNING);
+	mutex_lock(&p->mutex);
+	now = ktime_get_ns();
+	if (poller_look(p) || xchg(&p->rung, false))
+		p->last = now;
+	p->awake = now - p->last < p->idle;
+	if (!p->awake)
+		poller_rest(p);
+	mutex_unlock(&p->mutex);
+	cond_resched();
+	return true;
+}
+
+/* Its process dies; others may have the context, and ring from now on. */
+static void poller_killed(void *data)
+{
+	struct xroce_poller *p = data;
+
+	mutex_lock(&p->mutex);
+	poller_rest(p);
+	mutex_unlock(&p->mutex);
+}
+
+/**
+ * xroce_poller_ring() - there is work: look at the rings for a while
+ * @p: the poller
+ *
+ * Any context.
+ */
+void xroce_poller_ring(struct xroce_poller *p)
+{
+	if (XROCE_HAVE_POLLER && !xchg(&p->rung, true))
+		vhost_task_wake(p->task);
+}
+
+/**
+ * xroce_poller_add() - a QP of the context is there
+ * @p: the poller
+ * @kqp: the queue pair
+ */
+void xroce_poller_add(struct xroce_poller *p, struct xroce_kqp *kqp)
+{
+	kqp->poller = p;
+	mutex_lock(&p->mutex);
+	list_add_tail(&kqp->poll_node, &p->qps);
+	mutex_unlock(&p->mutex);
+}
+
+/**
+ * xroce_poller_del() - from here on the thread does not look at a QP
+ * @kqp: the queue pair
+ */
+void xroce_poller_del(struct xroce_kqp *kqp)
+{
+	mutex_lock(&kqp->poller->mutex);
+	list_del(&kqp->poll_node);
+	mutex_unlock(&kqp->poller->mutex);
+}
+
+/**
+ * xroce_poller_new() - give the calling process the thread of a context of its
+ * @us: its idle time, us
+ *
+ * Return: the poller, or an error.
+ */
+struct xroce_poller *xroce_poller_new(u32 us)
+{
+	struct xroce_poller *p;
+
+	if (!XROCE_HAVE_POLLER)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (us > XROCE_POLL_MAX_US)
+		return ERR_PTR(-EINVAL);
+	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
+	if (!p)
+		return ERR_PTR(-ENOMEM);
+	mutex_init(&p->mutex);
+	INIT_LIST_HEAD(&p->qps);
+	p->idle = us * (u64)NSEC_PER_USEC;
+	p->task = vhost_task_create(poller_fn, poller_killed, p, "xroce-poll");
+	/* NULL in 6.12 */
+	if (IS_ERR_OR_NULL(p->task)) {
+		kfree(p);
+		return ERR_PTR(-ENOMEM);
+	}
+	vhost_task_start(p->task);
+	return p;
+}
+
+/**
+ * xroce_poller_free() - end the thread; its context has no QPs any more
+ * @p: the poller
+ */
+void xroce_poller_free(struct xroce_poller *p)
+{
+	if (XROCE_HAVE_POLLER)
+		vhost_task_stop(p->task);
+	mutex_destroy(&p->mutex);
+	kfree(p);
+}

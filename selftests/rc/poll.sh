@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# Contexts with a thread that looks at their send queues (XROCE_POLL_US): all that
+# is sent arrives, doorbells are few, and the thread ends with its context.
+#
+#   +----------+         +----------+
+#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2
+#   +----------+         +----------+
+#
+# XROCE_XDP=off|generic|native  XROCE_MTU=1500|4500|9000
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/topo.sh
+
+label="xroce $XROCE_XDP"
+
+threads() {
+	ps -eLo comm= | grep -c '^xroce-poll'
+}
+
+no_threads() {
+	! ps -eLo comm= | grep '^xroce-poll'
+}
+
+# doorbells PER-HUNDRED-MOST: since $rung and $sent, the last of each
+few_doorbells() {
+	local bells=$(($(counter "$NS1" "$RDMA1" doorbells) - rung))
+	local pkts=$(($(counter "$NS1" "$RDMA1" sent_pkts) - sent))
+	echo "$bells doorbells for $pkts packets"
+	[ "$pkts" -gt 500 ] && [ $((bells * 100)) -lt $((pkts * $1)) ]
+}
+
+# A bad number is refused, and said to be bad
+refused() {
+	local out
+	out=$(XROCE_POLL_US=$1 in_ns "$NS1" ibv_rc_pingpong -d "$RDMA1" -g 0 2>&1) &&
+		return 1
+	echo "$out"
+	[[ $out == *"XROCE_POLL_US: \"$1\" is no number from 0 to 1000000"* ]]
+}
+
+# Ping and pong without end from h2 to h1, each with a thread
+serve() {
+	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" \
+		-n 100000000 -s 64 > /dev/null
+	server=$!
+	wait_for 10 threads_at_least 1
+	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" \
+		-n 100000000 -s 64 "$V4.1" > /dev/null
+	client=$!
+	if wait_for 10 threads_at_least 2 && wait_for 10 flowing; then
+		ok "$label: traffic, $1"
+	else
+		not_ok "$label: traffic, $1" "$(threads) threads"
+	fi
+}
+
+threads_at_least() {
+	[ "$(threads)" -ge "$1" ]
+}
+
+flowing() {
+	local n
+	n=$(counter "$NS1" "$RDMA1" rdma_recvs)
+	[ "$n" -gt $((flow + 50)) ]
+}
+flow=0
+
+topo_direct "${XROCE_MTU:-9000}"
+if ! why=$(rdma_up 2>&1); then
+	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
+	tap_end
+fi
+ok "$label: devices, XDP mode as asked for"
+for bad in x -1 1000001 5x ''; do
+	try "$label: XROCE_POLL_US=\"$bad\" is refused" refused "$bad"
+done
+export XROCE_POLL_US=2000
+rung=$(counter "$NS1" "$RDMA1" doorbells) sent=$(counter "$NS1" "$RDMA1" sent_pkts)
+rc "$label, polled" forward mix many
+try "$label: doorbells are few" few_doorbells 40
+try "$label: no thread is left" wait_for 10 no_threads
+# So short that it sleeps and wakes all the time
+export XROCE_POLL_US=1
+rc "$label, hardly polled" forward mix many
+
+export XROCE_POLL_US=1000000
+for end in server client; do
+	flow=$(counter "$NS1" "$RDMA1" rdma_recvs)
+	serve "the $end to be killed"
+	kill -9 "${!end}"
+	bg_end "$server" 2> /dev/null
+	kill -9 "$client" 2> /dev/null
+	bg_end "$client" 2> /dev/null
+	try "$label: $end killed, no thread is left" wait_for 10 no_threads
+done
+flow=$(counter "$NS1" "$RDMA1" rdma_recvs)
+serve "the link to go"
+rdma_down
+try "$label: link gone, no thread is left" wait_for 20 no_threads
+kill -9 "$server" "$client" 2> /dev/null
+bg_end "$server" 2> /dev/null
+bg_end "$client" 2> /dev/null
+tap_end
