@@ -17,11 +17,11 @@ cd "$(dirname "$0")" || exit 1
 label="xroce $XROCE_XDP"
 
 threads() {
-	ps -eLo comm= | grep -c '^xroce-poll'
+	cat /proc/[0-9]*/task/*/comm 2> /dev/null | grep -c '^xroce-poll'
 }
 
 no_threads() {
-	! ps -eLo comm= | grep '^xroce-poll'
+	[ "$(threads)" = 0 ]
 }
 
 # doorbells PER-HUNDRED-MOST: since $rung and $sent, the last of each
@@ -45,11 +45,11 @@ refused() {
 serve() {
 	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" \
 		-n 100000000 -s 64 > /dev/null
-	server=$!
+	far=$!
 	wait_for 10 threads_at_least 1
 	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" \
 		-n 100000000 -s 64 "$V4.1" > /dev/null
-	client=$!
+	near=$!
 	if wait_for 10 threads_at_least 2 && wait_for 10 flowing; then
 		ok "$label: traffic, $1"
 	else
@@ -87,20 +87,20 @@ export XROCE_POLL_US=1
 rc "$label, hardly polled" forward mix many
 
 export XROCE_POLL_US=1000000
-for end in server client; do
+for end in far near; do
 	flow=$(counter "$NS1" "$RDMA1" rdma_recvs)
-	serve "the $end to be killed"
+	serve "the $end end to be killed"
 	kill -9 "${!end}"
-	bg_end "$server" 2> /dev/null
-	kill -9 "$client" 2> /dev/null
-	bg_end "$client" 2> /dev/null
-	try "$label: $end killed, no thread is left" wait_for 10 no_threads
+	bg_end "$far" 2> /dev/null
+	kill -9 "$near" 2> /dev/null
+	bg_end "$near" 2> /dev/null
+	try "$label: $end end killed, no thread is left" wait_for 10 no_threads
 done
 flow=$(counter "$NS1" "$RDMA1" rdma_recvs)
 serve "the link to go"
 rdma_down
 try "$label: link gone, no thread is left" wait_for 20 no_threads
-kill -9 "$server" "$client" 2> /dev/null
-bg_end "$server" 2> /dev/null
-bg_end "$client" 2> /dev/null
+kill -9 "$far" "$near" 2> /dev/null
+bg_end "$far" 2> /dev/null
+bg_end "$near" 2> /dev/null
 tap_end
