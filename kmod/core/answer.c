@@ -137,8 +137,10 @@ static struct xroce_frame *xroce_resp_cnp_frame(struct xroce_qp *qp)
 	return f;
 }
 
-static enum xroce_counter xroce_resp_nak_counter(u8 syndrome)
+static enum xroce_counter xroce_resp_counter(u8 syndrome)
 {
+	if ((syndrome & XROCE_AETH_TYPE) == XROCE_AETH_ACK)
+		return XROCE_CNT_ACKS_SENT;
 	if ((syndrome & XROCE_AETH_TYPE) == XROCE_AETH_RNR)
 		return XROCE_CNT_RNR_SENT;
 	return syndrome == XROCE_NAK_PSN ? XROCE_CNT_NAK_SEQ_SENT :
@@ -162,10 +164,8 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 		return NULL;
 	if (resp->cnp) {
 		f = xroce_resp_cnp_frame(qp);
-		if (f) {
-			xroce_env_count(qp->dev, XROCE_CNT_CNP_SENT, 1);
+		if (f)
 			resp->cnp = false;
-		}
 		return f;
 	}
 	if (resp->rd_active) {
@@ -188,7 +188,6 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 		f = xroce_resp_ack_frame(qp, resp->nak, resp->nak_psn);
 		if (!f)
 			return NULL;
-		xroce_env_count(qp->dev, xroce_resp_nak_counter(resp->nak), 1);
 		resp->nak = 0;
 		/* It acknowledges what was executed before. */
 		qp->hot.resp_flags &= ~XROCE_RESP_ACK;
@@ -201,7 +200,6 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 						       XROCE_PSN_MASK));
 		if (!f)
 			return NULL;
-		xroce_env_count(qp->dev, XROCE_CNT_ACKS_SENT, 1);
 		qp->hot.resp_flags &= ~XROCE_RESP_ACK;
 		return f;
 	}
@@ -223,6 +221,19 @@ void xroce_resp_marked(struct xroce_qp *qp)
 		return;
 	qp->resp.cnp_next = now + XROCE_CNP_GAP;
 	qp->resp.cnp = true;
+}
+
+/**
+ * xroce_resp_taken() - the device took an answer
+ * @qp: the queue pair; its lock is not needed
+ * @f: what the frame was
+ */
+void xroce_resp_taken(const struct xroce_qp *qp, const struct xroce_staged *f)
+{
+	if (f->kind == XROCE_FRAME_CNP)
+		xroce_env_count(qp->dev, XROCE_CNT_CNP_SENT, 1);
+	else if (f->kind == XROCE_FRAME_ACK)
+		xroce_env_count(qp->dev, xroce_resp_counter(f->syndrome), 1);
 }
 
 /**

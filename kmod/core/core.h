@@ -583,6 +583,7 @@ void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe,
 struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
 void xroce_resp_stop(struct xroce_qp *qp);
 void xroce_resp_marked(struct xroce_qp *qp);
+void xroce_resp_taken(const struct xroce_qp *qp, const struct xroce_staged *f);
 void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f);
 
 /* dgram.c: datagrams to a UD QP. Under the QP's lock. */

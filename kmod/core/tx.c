@@ -107,6 +107,8 @@ void xroce_qp_run(struct xroce_qp *qp)
 		for (i = 0; i < n; i++)
 			xroce_frame_seal(qp->stage[i]);
 		taken = xroce_env_xmit(qp, qp->stage, n);
+		for (i = 0; i < taken; i++)
+			xroce_resp_taken(qp, &qp->staged[i]);
 		spin_lock(&qp->lock);
 		if (taken)
 			qp->full = 0;
