@@ -116,6 +116,7 @@ static int put_ud(const struct xroce_wq *sq, struct xroce_send_wqe *wqe,
 	if (len > sq->max_msg || !wr->wr.ud.ah)
 		return EINVAL;
 	wqe->ud.ah = to_xah(wr->wr.ud.ah)->num;
+	wqe->ud.hop_limit = to_xah(wr->wr.ud.ah)->hop_limit;
 	wqe->ud.remote_qpn = wr->wr.ud.remote_qpn;
 	wqe->ud.remote_qkey = wr->wr.ud.remote_qkey;
 	return 0;

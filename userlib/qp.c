@@ -213,16 +213,21 @@ static int qp_learn_mtu(struct ibv_qp *ibqp)
 int xroce_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct xroce_qp *qp = to_xqp(ibqp);
-	struct ibv_modify_qp cmd;
+	struct {
+		struct ibv_modify_qp ibv;
+		struct xroce_modify_qp drv;
+	} cmd = {};
 	int ret;
 
+	if (mask & IBV_QP_AV)
+		cmd.drv.hop_limit = xroce_hop_limit(&attr->ah_attr);
 	if (ibqp->qp_type == IBV_QPT_UD && (mask & IBV_QP_STATE) &&
 	    attr->qp_state == IBV_QPS_RTR) {
 		ret = qp_learn_mtu(ibqp);
 		if (ret)
 			return ret;
 	}
-	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
+	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd.ibv, sizeof(cmd));
 	if (ret || !(mask & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
 		return ret;
 	qp_clean(ibqp);

@@ -201,6 +201,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ibqp, struct ibv_ah *ah,
 	if (!wqe)
 		return;
 	wqe->ud.ah = to_xah(ah)->num;
+	wqe->ud.hop_limit = to_xah(ah)->hop_limit;
 	wqe->ud.remote_qpn = qpn;
 	wqe->ud.remote_qkey = qkey;
 }

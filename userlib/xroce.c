@@ -183,6 +183,7 @@ struct ibv_ah *xroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		return NULL;
 	}
 	ah->num = resp.drv.ah;
+	ah->hop_limit = xroce_hop_limit(attr);
 	return &ah->ah;
 }
 

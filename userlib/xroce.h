@@ -107,10 +107,12 @@ struct xroce_srq {
 /**
  * struct xroce_ah - an address handle
  * @num: what the kernel knows it by in a work request
+ * @hop_limit: instead of the one that the kernel has put into it, or 0
  */
 struct xroce_ah {
 	struct ibv_ah ah;
 	uint32_t num;
+	uint8_t hop_limit;
 };
 
 /**
@@ -164,6 +166,15 @@ static inline bool xroce_pd_single(const struct xroce_pd *pd)
 static inline struct xroce_ah *to_xah(struct ibv_ah *ah)
 {
 	return container_of(ah, struct xroce_ah, ah);
+}
+
+/*
+ * Of what a user says: ib_core puts the route's in its place. 0, and the 1 that is
+ * what InfiniBand's subnets want, leave it there.
+ */
+static inline uint8_t xroce_hop_limit(const struct ibv_ah_attr *attr)
+{
+	return attr->grh.hop_limit > 1 ? attr->grh.hop_limit : 0;
 }
 
 static inline struct xroce_qp *to_xqp(struct ibv_qp *qp)

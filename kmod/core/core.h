@@ -602,6 +602,7 @@ void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx);
 /* net.c */
 void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
 		  u8 tclass, u8 hop_limit, u32 flow_label, u16 sport);
+void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit);
 bool xroce_av_match(const struct xroce_av *av, const u8 *l3);
 void xroce_frame_seal(struct xroce_frame *f);
 bool xroce_rx_icrc_ok(struct xroce_rx *rx);

@@ -74,6 +74,24 @@ void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
 }
 
 /**
+ * xroce_av_set_hops() - another hop limit
+ * @av: the address vector, which has been set
+ * @hop_limit: hop limit, or TTL
+ */
+void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit)
+{
+	u8 *ip = av->l3;
+
+	if (ip[0] >> 4 == 4) {
+		av->csum = xroce_fold(av->csum + (u16)~(ip[8] << 8) +
+				      (hop_limit << 8));
+		ip[8] = hop_limit;
+	} else {
+		ip[7] = hop_limit;
+	}
+}
+
+/**
  * xroce_av_match() - did a packet come from this peer to this address
  * @av: the address vector
  * @l3: its IP header

@@ -632,6 +632,8 @@ static bool xroce_req_path(struct xroce_qp *qp,
 	if (!ah || ah->pd != qp->pd)
 		return false;
 	qp->av = ah->av;
+	if (wqe->ud.hop_limit)
+		xroce_av_set_hops(&qp->av, wqe->ud.hop_limit);
 	qp->hot.dest_qpn = wqe->ud.remote_qpn & XROCE_QPN_MASK;
 	return true;
 }

@@ -4,7 +4,8 @@
  * that a capture knows by its immediate; and UC over a network that loses.
  *
  * For each message of the former a line is printed that says what the packet must
- * be like: "expect IMM SL DSCP FLOW-LABEL SOURCE-PORT", a port of 0 for any.
+ * be like: "expect IMM SL DSCP FLOW-LABEL SOURCE-PORT HOP-LIMIT", a port of 0 for
+ * any, a hop limit of 0 for the route's.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,15 +16,16 @@ static const struct {
 	uint8_t sl;
 	uint8_t tclass;
 	uint32_t flow;
+	uint8_t hops;
 } vectors[] = {
-	{ 0, 0x00, 0 },
-	{ 1, 0x28, 1 },
-	{ 2, 0xb8, 0x3fff },
-	{ 3, 0xfc, 0x4000 },
-	{ 4, 0x04, 0x12345 },
-	{ 5, 0x80, 0xfffff },
-	{ 6, 0x48, 0x8001 },
-	{ 7, 0xe0, 0xabcde },
+	{ 0, 0x00, 0, 0 },
+	{ 1, 0x28, 1, 1 },
+	{ 2, 0xb8, 0x3fff, 2 },
+	{ 3, 0xfc, 0x4000, 255 },
+	{ 4, 0x04, 0x12345, 64 },
+	{ 5, 0x80, 0xfffff, 63 },
+	{ 6, 0x48, 0x8001, 128 },
+	{ 7, 0xe0, 0xabcde, 17 },
 };
 
 /* Annex A17, as ib_core has it: the upper bits of the label fold into the lower */
@@ -46,6 +48,7 @@ static bool vector(enum ibv_qp_type type, unsigned int i, uint32_t imm)
 	attr.ah_attr.sl = vectors[i].sl;
 	attr.ah_attr.grh.traffic_class = vectors[i].tclass;
 	attr.ah_attr.grh.flow_label = vectors[i].flow;
+	attr.ah_attr.grh.hop_limit = vectors[i].hops;
 	for (state = IBV_QPS_RESET; state < IBV_QPS_RTS; state++)
 		NEED(!ep_step(&p[A], &attr, state, state + 1), "modify");
 	TRY(ep_bring(&p[B], &p[A], IBV_MTU_1024, IBV_QPS_RTS));
@@ -54,9 +57,10 @@ static bool vector(enum ibv_qp_type type, unsigned int i, uint32_t imm)
 		NEED(m.ah, "create AH: %s", strerror(errno));
 		m.qpn = p[B].qp->qp_num;
 	}
-	printf("expect %08x %u %u %#07x %u\n", imm, vectors[i].sl,
+	printf("expect %08x %u %u %#07x %u %u\n", imm, vectors[i].sl,
 	       vectors[i].tclass >> 2, vectors[i].flow,
-	       source_port(vectors[i].flow));
+	       source_port(vectors[i].flow),
+	       vectors[i].hops > 1 ? vectors[i].hops : 0);
 	fill(A, SRC_OFF, 64, imm);
 	NEED(!post_recv(&p[B], imm, DST_OFF, 128), "post_recv");
 	NEED(!post(&p[A], &m), "post_send");

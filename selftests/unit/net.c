@@ -154,7 +154,8 @@ static void build_one(int *bad, u8 version, u8 op, u32 ext, u32 payload)
 		return;
 	}
 	qp.hot.dest_qpn = pk.qpn;
-	xroce_av_set(&qp.av, e.sgid, e.dgid, 0, 64, 0, 0xc000);
+	xroce_av_set(&qp.av, e.sgid, e.dgid, 0, payload, 0, 0xc000);
+	xroce_av_set_hops(&qp.av, 64);
 	f = xroce_frame_new(&qp, op, pk.psn, 0, e.bth + 12, ext, payload);
 	TAP_CHECK(*bad, f->payload == e.bth + 12 + ext - e.l3,
 		  "op %02x: payload at %u", op, f->payload);

@@ -89,6 +89,7 @@ struct xroce_sge {
  * @inline_len: with XROCE_WR_INLINE, bytes of payload at @inline_data
  * @imm: immediate as on the wire, or the R_Key to invalidate in host order
  * @rdma.xrc_srqn: XRC, of whatever operation: the peer's queue that it is for
+ * @ud.hop_limit: instead of the address handle's, unless it is 0
  */
 struct xroce_send_wqe {
 	__aligned_u64 wr_id;
@@ -114,7 +115,8 @@ struct xroce_send_wqe {
 			__u32 ah;
 			__u32 remote_qpn;
 			__u32 remote_qkey;
-			__u32 reserved[3];
+			__u8 hop_limit;
+			__u8 reserved[11];
 			__aligned_u64 kernel;	/* 0 from a user */
 		} ud;
 		struct {
@@ -272,6 +274,15 @@ struct xroce_create_cq_resp {
 struct xroce_create_qp_resp {
 	struct xroce_ring_info sq;
 	struct xroce_ring_info rq;
+};
+
+/**
+ * struct xroce_modify_qp - what ib_core does not tell of the attributes
+ * @hop_limit: of the address vector, where ib_core has the route's; 0: that
+ */
+struct xroce_modify_qp {
+	__u32 hop_limit;
+	__u32 reserved;
 };
 
 /**
