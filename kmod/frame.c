@@ -120,7 +120,8 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
 	struct xroce_kframe *kf;
 
-	if (len <= XROCE_FRAME_MAX && xroce_xmit_by_xdp(kqp))
+	if (len <= XROCE_FRAME_MAX && len <= READ_ONCE(kqp->link->ndev->mtu) &&
+	    xroce_xmit_by_xdp(kqp))
 		kf = page_frame(len);
 	else
 		kf = skb_frame(kqp->link->ndev, len);

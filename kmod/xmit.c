@@ -118,6 +118,11 @@ static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
 	skb = frame_give_up(kqp, f);
 	if (route == XROCE_ROUTE_HOST)
 		return frame_loop(kqp, skb, l2_len) ? 1 : -EAGAIN;
+	/* Its MTU has become less than the path MTU that was agreed on. */
+	if (skb->len > READ_ONCE(skb->dev->mtu)) {
+		kfree_skb(skb);
+		return 0;
+	}
 	if (route != XROCE_ROUTE_BOTH)
 		return frame_send(skb, l2_len);
 	/* Here it must not arrive again, so there it is sent but once. */

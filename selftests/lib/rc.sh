@@ -18,15 +18,22 @@ rc_main() {
 			if [ "$family" = 6 ]; then
 				rc "$label" forward -6 "$test"
 			else
-				# what goes down loses its IPv6 addresses
+				# what goes down, or below 1280, loses its IPv6 addresses
 				rc "$label" forward "$test" \
 					-D "ip ${NS2:+-n $NS2} link set $ETH2 down" \
-					-U "ip ${NS2:+-n $NS2} link set $ETH2 up"
+					-U "ip ${NS2:+-n $NS2} link set $ETH2 up" \
+					-L "$(rc_mtu 600)" -M "$(rc_mtu "$mtu")"
 			fi
 		done
 	done
 	rc_took_xdp "$label"
 	tap_end
+}
+
+# rc_mtu MTU - the command that sets it at both hosts
+rc_mtu() {
+	echo "ip ${NS1:+-n $NS1} link set $ETH1 mtu $1 &&" \
+		"ip ${NS2:+-n $NS2} link set $ETH2 mtu $1"
 }
 
 # The packets really came by the program, or really did not

@@ -521,6 +521,40 @@ static enum result outage(bool lasting)
 	return unpair(0);
 }
 
+/* The link's MTU is less than the path MTU that was agreed on, for a while. */
+static enum result less_mtu(void)
+{
+	struct qp_opt o = { .timeout = 12, .retry = 4 };
+	struct wr w = simple_wr(A, IBV_WR_RDMA_WRITE, SRC_OFF, LEN, DST_OFF);
+	struct wr little = w;
+	struct wc wc;
+
+	if (!opt_less)
+		return skipped("no command for less MTU (-L, -M)");
+	little.sge[0].len = 200;
+	TRY(pair_up(0, &o, NULL));
+	NEED(!system(opt_less), "'%s' failed", opt_less);
+	TRY(send_wr(A, 0, &little));
+	TRY(one_ok(A, 0, &wc));
+	fill_both();
+	TRY(send_wr(A, 0, &w));
+	TRY(one_status(A, 0, IBV_WC_RETRY_EXC_ERR));
+	TRY(unmoved());
+	TRY(dead(A));
+	TRY(unpair(0));
+	if (!ends[A].rxe || !ends[B].rxe)
+		NEED(pair_up(0, &o, NULL) == FAIL, "the path MTU was taken again");
+	else
+		TRY(pair_up(0, &o, NULL));
+	TRY(unpair(0));
+	NEED(!system(opt_more), "'%s' failed", opt_more);
+	TRY(pair_up(0, NULL, NULL));
+	TRY(send_wr(A, 0, &w));
+	TRY(one_ok(A, 0, &wc));
+	NEED(same(B, ends[B].base + DST_OFF, LEN, SEED_SRC), "data are wrong");
+	return unpair(0);
+}
+
 void test_retry(void)
 {
 	report(rnr(true), "RNR that ends");
@@ -528,4 +562,5 @@ void test_retry(void)
 	report(vanished(), "peer's QP is gone");
 	report(outage(true), "link stays down");
 	report(outage(false), "link comes back");
+	report(less_mtu(), "link's MTU below the path's, for a while");
 }

@@ -36,7 +36,7 @@ struct end {
 extern struct end ends[2];
 extern int opt_family;
 extern enum ibv_mtu opt_mtu;
-extern const char *opt_down, *opt_up;
+extern const char *opt_down, *opt_up, *opt_less, *opt_more;
 extern unsigned int opt_rounds;
 extern uint32_t opt_timeout;
 extern uint64_t opt_seed;

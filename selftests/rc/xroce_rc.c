@@ -23,7 +23,7 @@
 struct end ends[2];
 int opt_family = 4;
 enum ibv_mtu opt_mtu;
-const char *opt_down, *opt_up;
+const char *opt_down, *opt_up, *opt_less, *opt_more;
 unsigned int opt_rounds = 8;
 uint32_t opt_timeout = 16;
 uint64_t opt_seed = 1;
@@ -365,7 +365,8 @@ static int usage(void)
 
 	fprintf(stderr, "usage: xroce_rc -s|-c PATH|HOST:PORT -d DEV [-x] [-6] [-m MTU]\n"
 		"		[-r ROUNDS] [-S SEED] [-t TIMEOUT]\n"
-		"		[-D COMMAND -U COMMAND (link down, up)] TEST...\n");
+		"		[-D COMMAND -U COMMAND (link down, up)]\n"
+		"		[-L COMMAND -M COMMAND (its MTU 600, as before)] TEST...\n");
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		fprintf(stderr, "  %-6s %s\n", tests[i].name, tests[i].what);
 	return 2;
@@ -389,7 +390,7 @@ int main(int argc, char **argv)
 	struct cmd bye = { .op = CMD_BYE };
 	int opt, mtu = 0;
 
-	while ((opt = getopt(argc, argv, "s:c:d:x6m:r:S:t:D:U:")) != -1) {
+	while ((opt = getopt(argc, argv, "s:c:d:x6m:r:S:t:D:U:L:M:")) != -1) {
 		switch (opt) {
 		case 's':
 			serve = optarg;
@@ -423,6 +424,12 @@ int main(int argc, char **argv)
 			break;
 		case 'U':
 			opt_up = optarg;
+			break;
+		case 'L':
+			opt_less = optarg;
+			break;
+		case 'M':
+			opt_more = optarg;
 			break;
 		default:
 			return usage();
