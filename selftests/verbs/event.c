@@ -4,6 +4,9 @@
  * thread.
  */
 #include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "verbs.h"
 
@@ -76,6 +79,77 @@ bool test_events(void)
 	bool ok = pair_make(&p, 64) && events(&p);
 
 	pair_free(&p);
+	return ok;
+}
+
+/* How often a CPU was to poll for the network, as it does to call a handler. */
+static long polls(int cpu)
+{
+	FILE *f = fopen("/proc/softirqs", "r");
+	char line[4096], *p;
+	long n = -1;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		p = strstr(line, "NET_RX:");
+		if (!p)
+			continue;
+		for (p += 7; cpu >= 0; cpu--)
+			n = strtol(p, &p, 10);
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+#define VECTOR_EVENTS	100
+
+static bool vector(struct pair *p, int cpu, int cpus)
+{
+	struct ibv_wc wc[4];
+	long was[cpus], n;
+	int i;
+
+	for (i = 0; i < cpus; i++)
+		was[i] = polls(i);
+	for (i = 0; i < VECTOR_EVENTS; i++) {
+		NEED(!ibv_req_notify_cq(p->cq[1], 0), "ibv_req_notify_cq");
+		TRY(round_trip(p, 0));
+		TRY(event_of(p, 1));
+		TRY(reap(p->cq[1], wc, 1, IBV_WC_SUCCESS));
+		TRY(reap(p->cq[0], wc, 1, IBV_WC_SUCCESS));
+	}
+	/* The first is ours, where packets are received */
+	for (i = 1; i < cpus; i++) {
+		n = polls(i) - was[i];
+		NEED(i == cpu ? n > VECTOR_EVENTS / 2 : n < VECTOR_EVENTS / 2,
+		     "vector of CPU %d: %ld polls on CPU %d", cpu, n, i);
+	}
+	return true;
+}
+
+/* Vector 0 is where the completion arises, V is CPU V - 1 */
+bool test_vectors(void)
+{
+	int cpus = sysconf(_SC_NPROCESSORS_ONLN), v;
+	cpu_set_t all, first;
+	bool ok = true;
+	struct pair p;
+
+	NEED(ctx->num_comp_vectors > cpus, "%d vectors for %d CPUs",
+	     ctx->num_comp_vectors, cpus);
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	NEED(!sched_getaffinity(0, sizeof(all), &all) &&
+	     !sched_setaffinity(0, sizeof(first), &first), "affinity");
+	for (v = 0; ok && v <= cpus; v++) {
+		comp_vector = v;
+		ok = pair_make(&p, 64) && vector(&p, v ? v - 1 : 0, cpus);
+		pair_free(&p);
+	}
+	comp_vector = 0;
+	sched_setaffinity(0, sizeof(all), &all);
+	NEED(!ibv_create_cq(ctx, 1, NULL, NULL, ctx->num_comp_vectors) &&
+	     errno == EINVAL, "one vector too many");
 	return ok;
 }
 

@@ -17,6 +17,7 @@ struct ibv_context *ctx;
 struct ibv_pd *pd;
 char *buf;
 struct ibv_mr *mr;
+uint32_t comp_vector;
 
 static int gid_index;
 static union ibv_gid gid;
@@ -71,6 +72,7 @@ bool pair_make(struct pair *p, int cqe)
 	attr.channel = p->channel;
 	for (i = 0; i < 2; i++) {
 		attr.cq_context = p;
+		attr.comp_vector = comp_vector;
 		p->ex[i] = ibv_create_cq_ex(ctx, &attr);
 		NEED(p->ex[i], "ibv_create_cq_ex: %s", strerror(errno));
 		p->cq[i] = ibv_cq_ex_to_cq(p->ex[i]);
@@ -364,6 +366,7 @@ int main(int argc, char **argv)
 	run("threads", test_threads);
 	run("numbers", test_numbers);
 	run("completion events", test_events);
+	run("a CQ's vector is a CPU", test_vectors);
 	run("solicited events", test_solicited);
 	run("overflow of a CQ", test_overflow);
 	run("what is not supported says so", test_unsupported);

@@ -32,6 +32,7 @@ extern struct ibv_context *ctx;
 extern struct ibv_pd *pd;
 extern char *buf;		/* BUF_SIZE for each QP of a pair */
 extern struct ibv_mr *mr;
+extern uint32_t comp_vector;	/* of the CQs that pair_make() makes */
 
 /**
  * struct pair - two connected QPs, each with a CQ of its own for all it does
@@ -102,6 +103,7 @@ bool test_threads(void);
 bool test_numbers(void);
 /* event.c */
 bool test_events(void);
+bool test_vectors(void);
 bool test_solicited(void);
 bool test_overflow(void);
 bool test_unsupported(void);
