@@ -3,11 +3,12 @@
 # Links, netdevs, namespaces and the module end while connections are being made
 # by rdma_cm, used and ended; in exclusive and shared RDMA namespaces.
 #
-#   +----------+         +----------+
-#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2
-#   +----------+         +----------+
+#   +-----------+         +-----------+
+#   | h1  xra1  |---------| xrb1   h2 |	veth, 198.18.1.1, .2
+#   +-----------+         +-----------+
 #
-# XROCE_XDP=off|generic|native  XROCE_LIFE_COUNT: how often, 2
+# XROCE_XDP=off|generic|native  XROCE_LIFE_COUNT: how often, 2, or 50 with
+# XROCE_LONG
 # XROCE_NETNS=exclusive|shared: only this mode
 
 # shellcheck disable=SC2317
@@ -15,7 +16,11 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
+PAIRS=1
+XROCE_LIFE_COUNT=${XROCE_LIFE_COUNT:-$((${XROCE_LONG:-0} ? 50 : 2))}
 . ./life.sh
+
+A=$NET.1.1 B=$NET.1.2
 
 forever() {
 	# shellcheck disable=SC2016
@@ -33,12 +38,12 @@ cm() {
 	local i loops status=0 pid
 	for ((i = 0; i < COUNT; i++)); do
 		loops=()
-		forever ip netns exec "$NS2" rping -s -P -a "$V4.2" -S 3000
-		forever ip netns exec "$NS2" ucmatose -b "$V4.2" -c 4
-		forever ip netns exec "$NS2" cmtime -b "$V4.2" -c 10 -p 18515
-		forever ip netns exec "$NS1" rping -c -a "$V4.2" -S 3000
-		forever ip netns exec "$NS1" ucmatose -b "$V4.1" -s "$V4.2" -c 4
-		forever ip netns exec "$NS1" cmtime -b "$V4.1" -s "$V4.2" -c 10 -p 18515
+		forever ip netns exec "$NS2" rping -s -P -a "$B" -S 3000
+		forever ip netns exec "$NS2" ucmatose -b "$B" -c 4
+		forever ip netns exec "$NS2" cmtime -b "$B" -c 10 -p 18515
+		forever ip netns exec "$NS1" rping -c -a "$B" -S 3000
+		forever ip netns exec "$NS1" ucmatose -b "$A" -s "$B" -c 4
+		forever ip netns exec "$NS1" cmtime -b "$A" -s "$B" -c 10 -p 18515
 		wait_for 30 cm_ids || { echo "round $i: no connection"; status=1; }
 		sleep "0.$((RANDOM % 10))"
 		timeout 120 bash -c "$*" || { echo "round $i: status $?: $*"; status=1; }
@@ -56,18 +61,18 @@ cm() {
 
 things() {
 	life_begin
-	try "$label: killed among connections" cm true
-	try "$label: rdma link del" cm "ip netns exec $NS1 rdma link del xr1"
-	try "$label: rdma link del at the listener" \
-		cm "ip netns exec $NS2 rdma link del xr2"
-	try "$label: netdev deleted" cm "ip -n $NS2 link del $ETH2"
+	thing "killed among connections" cm true
+	thing "rdma link del" cm "ip netns exec $NS1 rdma link del xra1"
+	thing "rdma link del at the listener" \
+		cm "ip netns exec $NS2 rdma link del xrb1"
+	thing "netdev deleted" cm "ip -n $NS2 link del xrb1"
 	# programs that stay in it keep a namespace: its last netdev goes at last
-	try "$label: namespace deleted" cm "ip netns del $NS2; ip netns add $NS2"
+	thing "namespace deleted" cm "ip netns del $NS2; ip netns add $NS2"
 	[ "$XROCE_XDP" != off ] ||
-		try "$label: module unloaded" cm "rmmod xroce; modprobe xroce"
+		thing "module unloaded" cm "rmmod xroce; modprobe xroce"
 	try "$label: nothing is left" life_settled
 	try "$label: the module unloads" life_unload
-	topo_clear
+	life_clear
 }
 
 topo_need rping ucmatose cmtime

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Traffic between two devices, each side a process of its own, round after round,
- * that ends in all the ways there are. This process starts the two, has something
- * done to them, and sees that they end, in time and without a fault.
+ * that ends in all the ways there are. This process starts pairs of them, has
+ * something done to them, and sees that they end, in time and without a fault.
  *
- *   life [-n ROUNDS] [-t TIMEOUT] [-l] [-m] DEV[@NETNS] DEV[@NETNS] MODE
+ *   life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-l] [-m] DEV[@NETNS] DEV[@NETNS] MODE
+ *
+ * A % in a name stands for the pair's number, from 1.
  *
  * MODE: kill	 kill -9 of one side or both; the other ends
  *	 destroy one side's objects in random order, the other's afterwards
@@ -29,10 +31,14 @@
 
 #define PATIENCE_MS	60000
 
-struct shared *shared;
+static struct pair {
+	struct shared *shared;
+	pid_t pid[2];
+} *pairs;
+static int npairs = 1;
+struct shared *shared;		/* a side's own */
 struct opts opts = { .timeout = 12, .rounds = 1 };
 static uint64_t seed = 4711;
-static pid_t pid[2];
 
 enum mode { KILL, DESTROY, REVOKE, ASK };
 static enum mode mode;
@@ -46,12 +52,29 @@ uint32_t rnd(void)
 	return seed * 0x2545f4914f6cdd1dull >> 32;
 }
 
+/* A name for the pair @n. */
+static const char *name_of(const char *pattern, int n)
+{
+	const char *at = pattern ? strchr(pattern, '%') : NULL;
+	char *name;
+
+	if (!at)
+		return pattern;
+	if (asprintf(&name, "%.*s%d%s", (int)(at - pattern), pattern, n,
+		     at + 1) < 0)
+		err(1, "a name");
+	return name;
+}
+
 /* Return: exit status. */
-static int side(int me, int fd)
+static int side(struct pair *p, int me, int fd)
 {
 	struct side s = { .me = me };
 	bool ok;
 
+	shared = p->shared;
+	opts.dev[me] = name_of(opts.dev[me], p - pairs + 1);
+	opts.ns[me] = name_of(opts.ns[me], p - pairs + 1);
 	seed ^= (uint64_t)getpid() << 32;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	side_open(&s);
@@ -71,24 +94,49 @@ static int side(int me, int fd)
 	return !ok;
 }
 
-static void begin(void)
+static void begin(struct pair *p)
 {
 	int fd[2], i;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd))
 		err(1, "socketpair");
-	memset(shared, 0, sizeof(*shared));
+	memset(p->shared, 0, sizeof(*p->shared));
 	for (i = 0; i < 2; i++) {
 		rnd();
 		fflush(stdout);
-		pid[i] = fork();
-		if (!pid[i]) {
+		p->pid[i] = fork();
+		if (!p->pid[i]) {
 			close(fd[!i]);
-			_exit(side(i, fd[i]));
+			_exit(side(p, i, fd[i]));
 		}
 	}
 	close(fd[0]);
 	close(fd[1]);
+}
+
+/* A side that has ended is looked at by end(). */
+static bool ended(const struct pair *p, int i)
+{
+	siginfo_t info = {};
+
+	return !waitid(P_PID, p->pid[i], &info, WEXITED | WNOHANG | WNOWAIT) &&
+	       info.si_pid;
+}
+
+/* All are connected, or will never be: now they may send. */
+static void begin_all(void)
+{
+	int i, ms = 0;
+
+	for (i = 0; i < npairs; i++)
+		begin(&pairs[i]);
+	for (i = 0; i < 2 * npairs && mode != REVOKE; i++)
+		while (!__atomic_load_n(&pairs[i / 2].shared->ready[i % 2],
+					__ATOMIC_ACQUIRE) &&
+		       !ended(&pairs[i / 2], i % 2) && ms++ < PATIENCE_MS)
+			usleep(1000);
+	for (i = 0; i < npairs; i++)
+		__atomic_store_n(&pairs[i].shared->go, 1, __ATOMIC_RELEASE);
 }
 
 static void show_stack(pid_t p)
@@ -100,82 +148,107 @@ static void show_stack(pid_t p)
 		warnx("no stack");
 }
 
-/* A side that has ended is looked at by end(). */
-static bool ended(int i)
+static uint32_t progress(const struct pair *p, int i, int q)
 {
-	siginfo_t info = {};
-
-	return !waitid(P_PID, pid[i], &info, WEXITED | WNOHANG | WNOWAIT) &&
-	       info.si_pid;
+	return __atomic_load_n(&p->shared->progress[i][q], __ATOMIC_RELAXED);
 }
 
-/* Every QP gets something through that begins now. */
-static bool flows(void)
+/* Has every QP of a pair got something through since @was? It may yet. */
+static bool pair_flows(const struct pair *p, uint32_t was[2][NQ], int *ms)
 {
-	uint32_t was[2][NQ];
-	int i, q, ms = 0;
+	int i, q;
 
-	memcpy(was, shared->progress, sizeof(was));
 	for (i = 0; i < 2; i++) {
 		for (q = 0; q < NQ; q++) {
-			while (__atomic_load_n(&shared->progress[i][q],
-					       __ATOMIC_RELAXED) -
-			       was[i][q] < 3 && ms < PATIENCE_MS) {
-				if (ended(0) || ended(1) || shared->broken[i]) {
+			while (progress(p, i, q) - was[i][q] < 3) {
+				if (ended(p, 0) || ended(p, 1) ||
+				    p->shared->broken[i]) {
 					warnx("side %d ended by itself: %s", i,
-					      ibv_wc_status_str(shared->status[i]));
+					      ibv_wc_status_str(p->shared->status[i]));
+					return false;
+				}
+				if (++*ms > PATIENCE_MS) {
+					warnx("side %d, QP %d: %u messages", i, q,
+					      progress(p, i, q) - was[i][q]);
 					return false;
 				}
 				usleep(1000);
-				ms++;
 			}
 		}
 	}
-	if (ms < PATIENCE_MS)
-		return true;
-	for (i = 0; i < 2; i++)
-		for (q = 0; q < NQ; q++)
-			warnx("side %d, QP %d: %u messages", i, q,
-			      shared->progress[i][q] - was[i][q]);
-	return false;
+	return true;
 }
 
-static void stop(int i)
+/* Every QP of every pair gets something through that begins now. */
+static bool flows(void)
 {
-	__atomic_store_n(&shared->stop[i], 1, __ATOMIC_RELEASE);
+	uint32_t was[npairs][2][NQ];
+	bool ok = true;
+	int i, ms = 0;
+
+	for (i = 0; i < npairs; i++)
+		memcpy(was[i], pairs[i].shared->progress, sizeof(was[i]));
+	for (i = 0; i < npairs; i++)
+		ok &= pair_flows(&pairs[i], was[i], &ms);
+	return ok;
+}
+
+static void stop(struct pair *p, int i)
+{
+	__atomic_store_n(&p->shared->stop[i], 1, __ATOMIC_RELEASE);
+}
+
+/* Errors of any kind are what we make. */
+static void expect_any(void)
+{
+	int i;
+
+	for (i = 0; i < npairs; i++)
+		pairs[i].shared->any = 1;
 }
 
 /* Return: did the side end in time, as it should? */
-static bool end(int i, bool killed)
+static bool end(struct pair *p, int i, bool killed)
 {
 	int status, ms;
 	bool ok;
 
-	stop(i);
-	for (ms = 0; !ended(i); ms++) {
+	stop(p, i);
+	for (ms = 0; !ended(p, i); ms++) {
 		if (ms == PATIENCE_MS) {
 			warnx("side %d hangs:", i);
-			show_stack(pid[i]);
-			kill(pid[i], SIGKILL);
+			show_stack(p->pid[i]);
+			kill(p->pid[i], SIGKILL);
 			break;
 		}
 		usleep(1000);
 	}
-	if (waitpid(pid[i], &status, 0) != pid[i])
+	if (waitpid(p->pid[i], &status, 0) != p->pid[i])
 		err(1, "waitpid");
 	ok = ms < PATIENCE_MS && (!status || (killed && WIFSIGNALED(status) &&
 					      WTERMSIG(status) == SIGKILL));
 	if (!ok)
-		warnx("side %d: status %#x", i, status);
+		warnx("pair %d, side %d: status %#x", (int)(p - pairs) + 1, i,
+		      status);
 	return ok;
 }
 
-/* Both, whatever becomes of the first. */
-static bool end_both(int first, bool killed, bool other_killed)
+/* Both of a pair, whatever becomes of the first. */
+static bool end_both(struct pair *p, int first, bool killed, bool other_killed)
 {
-	bool ok = end(first, killed);
+	bool ok = end(p, first, killed);
 
-	return end(!first, other_killed) && ok;
+	return end(p, !first, other_killed) && ok;
+}
+
+static bool end_all(void)
+{
+	bool ok = true;
+	int i;
+
+	for (i = 0; i < npairs; i++)
+		ok &= end_both(&pairs[i], 0, false, false);
+	return ok;
 }
 
 static void some_time(void)
@@ -183,30 +256,43 @@ static void some_time(void)
 	usleep(rnd() % 20000);
 }
 
+/* Whom of a pair: the one, the other, both. */
+static int victims(int n, int i)
+{
+	return (n * npairs + i) % 3 + 1;
+}
+
 static bool round_kill(int n)
 {
-	int victims = n % 3 + 1, i;
 	bool ok = flows();
+	int i, k;
 
-	some_time();
-	for (i = 0; i < 2; i++)
-		if (victims & 1 << i)
-			kill(pid[i], SIGKILL);
+	for (i = 0; i < npairs; i++) {
+		some_time();
+		for (k = 0; k < 2; k++)
+			if (victims(n, i) & 1 << k)
+				kill(pairs[i].pid[k], SIGKILL);
+	}
 	if (rnd() % 2)
 		usleep(rnd() % 200000);
-	return end_both(0, victims & 1, victims & 2) && ok;
+	for (i = 0; i < npairs; i++)
+		ok &= end_both(&pairs[i], 0, victims(n, i) & 1,
+			       victims(n, i) & 2);
+	return ok;
 }
 
 static bool round_destroy(void)
 {
-	int first = rnd() % 2;
 	bool ok = flows();
+	int i;
 
-	shared->any = 1;
+	expect_any();
+	for (i = 0; i < npairs; i++) {
+		some_time();
+		stop(&pairs[i], rnd() % 2);
+	}
 	some_time();
-	stop(first);
-	some_time();
-	return end_both(first, false, false) && ok;
+	return end_all() && ok;
 }
 
 static bool read_line(char *line, int len)
@@ -225,15 +311,15 @@ static bool round_ask(void)
 	go = may_go;
 	/* One side may end before the other sees why */
 	if (!go)
-		shared->any = 1;
+		expect_any();
 	printf("traffic\n");
 	fflush(stdout);
 	if (!read_line(line, sizeof(line)))
 		ok = false;
 	if (ok && go)
 		ok = flows();
-	shared->any = 1;
-	ok &= end_both(0, false, false);
+	expect_any();
+	ok &= end_all();
 	printf("%s\n", ok ? "ok" : "failed");
 	fflush(stdout);
 	return ok;
@@ -242,9 +328,16 @@ static bool round_ask(void)
 /* The victim ends by itself when it has had its rounds. */
 static bool end_revoke(void)
 {
-	while (!ended(0) && !ended(1))
-		usleep(10000);
-	return end_both(!ended(0), false, false) && !shared->broken[0];
+	bool ok = true;
+	int i;
+
+	for (i = 0; i < npairs; i++) {
+		while (!ended(&pairs[i], 0) && !ended(&pairs[i], 1))
+			usleep(10000);
+		ok &= end_both(&pairs[i], !ended(&pairs[i], 0), false, false) &&
+		      !pairs[i].shared->broken[0];
+	}
+	return ok;
 }
 
 /* Return: rounds that failed. */
@@ -261,7 +354,7 @@ static int run(void)
 				break;
 			may_go = !strcmp(line, "go");
 		}
-		begin();
+		begin_all();
 		ok = mode == KILL ? round_kill(i) :
 		     mode == DESTROY ? round_destroy() :
 		     mode == REVOKE ? end_revoke() : round_ask();
@@ -274,7 +367,7 @@ static int run(void)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: life [-n ROUNDS] [-t TIMEOUT] [-l] [-m] [-s SEED]\n"
+	fprintf(stderr, "usage: life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-l] [-m] [-s SEED]\n"
 		"	DEV[@NETNS] DEV[@NETNS] kill|destroy|revoke|ask\n");
 	return 2;
 }
@@ -284,10 +377,13 @@ int main(int argc, char **argv)
 	static const char * const modes[] = { "kill", "destroy", "revoke", "ask" };
 	int opt, i;
 
-	while ((opt = getopt(argc, argv, "n:t:s:lm")) != -1) {
+	while ((opt = getopt(argc, argv, "n:p:t:s:lm")) != -1) {
 		switch (opt) {
 		case 'n':
 			opts.rounds = atoi(optarg);
+			break;
+		case 'p':
+			npairs = atoi(optarg);
 			break;
 		case 't':
 			opts.timeout = atoi(optarg);
@@ -316,9 +412,17 @@ int main(int argc, char **argv)
 			mode = i;
 	if (strcmp(argv[optind + 2], modes[mode]))
 		return usage();
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+	if (npairs < 1)
+		return usage();
+	pairs = calloc(npairs, sizeof(*pairs));
+	shared = mmap(NULL, npairs * sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
+	if (!pairs || shared == MAP_FAILED)
 		err(1, "mmap");
+	/* Many share the CPUs with what is to be done to them */
+	opts.pace = npairs > 1 ? 100 * npairs : 0;
+	side_prepare();
+	for (i = 0; i < npairs; i++)
+		pairs[i].shared = shared + i;
 	return run() ? 1 : 0;
 }

@@ -26,6 +26,8 @@ enum { Q_RC, Q_UC, Q_UD, Q_SRQ, NQ };
 
 /**
  * struct shared - what the two sides and their parent tell each other
+ * @ready: the side is connected
+ * @go: it may send: not before all are, who would be slow to come up else
  * @stop: the side ends
  * @any: errors of any kind are the test's own doing
  * @progress: messages that came or were acknowledged
@@ -33,6 +35,8 @@ enum { Q_RC, Q_UC, Q_UD, Q_SRQ, NQ };
  * @status: that of the first completion in error
  */
 struct shared {
+	uint32_t ready[2];
+	uint32_t go;
 	uint32_t stop[2];
 	uint32_t any;
 	uint32_t progress[2][NQ];
@@ -57,6 +61,7 @@ struct opts {
 	const char *dev[2];
 	const char *ns[2];
 	unsigned int timeout;
+	unsigned int pace;
 	int rounds;
 	bool leave;
 	bool maps;
@@ -126,6 +131,7 @@ static inline bool stopped(const struct side *s)
 
 uint32_t rnd(void);
 /* side.c */
+void side_prepare(void);
 void side_open(struct side *s);
 void side_make(struct side *s, int fd);
 bool side_free(struct side *s, bool busy);

@@ -1,40 +1,112 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # shellcheck shell=bash
-# What the tests here share: rounds of traffic around what a script does to it,
-# and whether all is as it was afterwards. Sourced after topo.sh.
+# What the tests here share: pairs of links, rounds of traffic over all of them
+# around what a script does to them, and whether all is as it was afterwards.
+# Sourced after topo.sh.
 #
-# XROCE_LIFE_COUNT: how often each thing happens: 2, or 1000 with XROCE_LONG
+# XROCE_LIFE_COUNT: how often each thing happens: 4, or 1000 with XROCE_LONG
+# XROCE_LIFE_PAIRS: to how many pairs at once, 10 at most
+# XROCE_LIFE_ONLY: a regular expression: only such things
 
 COUNT=${XROCE_LIFE_COUNT:-${XROCE_LONG:+1000}}
-COUNT=${COUNT:-2}
+COUNT=${COUNT:-4}
+PAIRS=${PAIRS:-${XROCE_LIFE_PAIRS:-$((COUNT < 20 ? 2 : 10))}}
+ROUNDS=$(((COUNT + PAIRS - 1) / PAIRS))
 
-# ready NAMESPACE DEVICE HOST - the link is there with its GID
-ready() { in_ns "$1" rdmatool gid show "$2" 2>/dev/null | grep -q "$V4.$3"; }
+# Pair I: links xra$I over netdev xra$I, 198.18.$I.1 in $NS1, and xrb$I over xrb$I,
+# 198.18.$I.2 in ${NSB[I]}
+NSB=()
+NET=198.18
 
-no_dev() { ! in_ns "$1" rdma link show "$2/1" >/dev/null 2>&1; }
+numbers() { seq "$PAIRS"; }
 
-has_netdev() { ip ${1:+-n "$1"} link show "$2" >/dev/null 2>&1; }
+# thing NAME COMMAND... - a result, unless it is not wanted
+thing() {
+	local since=$SECONDS
+	[[ $1 =~ ${XROCE_LIFE_ONLY:-.} ]] || return 0
+	try "$label: $1" "${@:2}"
+	echo "# $1: $((SECONDS - since)) s"
+}
 
-# Both links, whatever became of them and of their netdevs
+# each FUNCTION... - of every pair at once
+each() {
+	local i pids=() status=0
+	for i in $(numbers); do
+		"$@" "$i" &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do
+		wait "$i" || status=1
+	done
+	return "$status"
+}
+
+far_namespaces() { printf '%s\n' "${NSB[@]}" | sort -u; }
+
+# netdevs_far NAMESPACE - and their addresses
+netdevs_far() {
+	local i
+	for i in $(numbers); do
+		[ "${NSB[i]}" != "$1" ] || printf '%s\n' \
+			"addr replace $NET.$i.2/24 dev xrb$i" "link set xrb$i up"
+	done | ip -n "$1" -batch -
+}
+
+# A netdev is there as long as its peer
+netdevs() {
+	local have i ns
+	have=" $(ip -n "$NS1" -br link show type veth | sed 's/@.*//' | tr '\n' ' ')"
+	for i in $(numbers); do
+		[[ $have == *" xra$i "* ]] || echo "link add xra$i mtu 1500 type veth" \
+			"peer name xrb$i mtu 1500 netns ${NSB[i]}"
+		printf '%s\n' "addr replace $NET.$i.1/24 dev xra$i" "link set xra$i up"
+	done | ip -n "$NS1" -batch - || return
+	for ns in $(far_namespaces); do
+		netdevs_far "$ns" || return
+	done
+}
+
+# links_add NAMESPACE A|B - those of a side that are not there
+links_add() {
+	local have i new=()
+	have=$(in_ns "$1" rdma link)
+	for i in $(numbers); do
+		[ "$2" = a ] || [ "${NSB[i]}" = "$1" ] || continue
+		[[ $have == *"link xr$2$i/1 "* ]] || new+=("xr$2$i")
+	done
+	[ ${#new[@]} -gt 0 ] || return 0
+	if [ "$XROCE_XDP" = off ]; then
+		for i in "${new[@]}"; do
+			echo "link add $i type xroce netdev $i"
+		done | in_ns "$1" rdma -b -
+		return
+	fi
+	for i in "${new[@]}"; do
+		rdma_add "$1" xroce "$i" "$i" || return
+	done
+}
+
+gids_there() {
+	local ns
+	[ "$(for ns in "$NS1" $(far_namespaces); do
+		in_ns "$ns" rdmatool gid
+	done | grep -o "$NET\.[0-9]*\.[12]\b" | sort -u | wc -l)" = $((2 * PAIRS)) ]
+}
+
+# All links, whatever became of them and of their netdevs
 life_links() {
-	if ready "$NS1" xr1 1 && ready "$NS2" xr2 2; then
-		return 0
-	fi
-	if ! has_netdev "$NS1" "$ETH1" || ! has_netdev "$NS2" "$ETH2"; then
-		ip ${NS1:+-n "$NS1"} link del "$ETH1" 2>/dev/null
-		ip ${NS2:+-n "$NS2"} link del "$ETH2" 2>/dev/null
-		topo_veth "$NS1" "$ETH1" "$NS2" "$ETH2" 1500 || return 1
-	fi
-	addresses "$NS1" "$ETH1" 1 && addresses "$NS2" "$ETH2" 2 || return 1
-	! no_dev "$NS1" xr1 || rdma_add "$NS1" xroce xr1 "$ETH1" || return 1
-	! no_dev "$NS2" xr2 || rdma_add "$NS2" xroce xr2 "$ETH2" || return 1
-	wait_for 30 ready "$NS1" xr1 1 && wait_for 30 ready "$NS2" xr2 2
+	local ns
+	netdevs && links_add "$NS1" a || return
+	for ns in $(far_namespaces); do
+		links_add "$ns" b || return
+	done
+	wait_for 30 gids_there
 }
 
 # What there is of RDMA objects and of mapped rings
 life_things() {
 	local ns
-	for ns in "$NS1" "$NS2"; do
+	for ns in "$NS1" $(far_namespaces); do
 		in_ns "$ns" rdma resource show
 	done | sed 's/^[0-9]*: //' | sort -u
 	grep -c xroce /proc/vmallocinfo
@@ -42,23 +114,54 @@ life_things() {
 
 as_before() { [ "$(life_things)" = "$life_before" ]; }
 
-# KiB of slabs, page tables and vmalloc, of memory that nobody admits to having
+# KiB of memory that is no file's, with what nobody admits to having
 life_kib() {
-	awk '$1 ~ /^(SUnreclaim|VmallocUsed|PageTables|KernelStack|AnonPages):/ { n += $2 }
+	echo 3 >/proc/sys/vm/drop_caches
+	awk '$1 == "MemTotal:" { n += $2 }
+		$1 ~ /^(MemFree|Buffers|Cached|SReclaimable):/ { n -= $2 }
 		END { print n }' /proc/meminfo
 }
 
-life_begin() {
-	local why
-	topo_direct 1500
+life_label() {
 	label="$XROCE_XDP, netns $(rdma system show | sed 's/.*netns \([a-z]*\).*/\1/')"
-	if ! why=$(rdma_up 2>&1); then
+}
+
+# life_begin [PAIRS-OF-SIDES]
+life_begin() {
+	local why i
+	topo_begin
+	for i in $(numbers); do
+		NSB[i]=$NS2
+	done
+	SIDES=("xra%@$NS1" "xrb%@$NS2")
+	[ "$PAIRS" -gt 1 ] || SIDES=("xra1@$NS1" "xrb1@$NS2")
+	life_label
+	if ! why=$(life_links 2>&1); then
 		not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
 		tap_end
 	fi
-	SIDES=("xr1${NS1:+@$NS1}" "xr2${NS2:+@$NS2}")
+	for i in $(numbers); do
+		[ "$(xdp_mode "$NS1" "xra$i")$(xdp_mode "$NS2" "xrb$i")" = \
+			"$XROCE_XDP$XROCE_XDP" ] && continue
+		not_ok "$label: devices" "XDP is not '$XROCE_XDP'"
+		tap_end
+	done
+	# what is kept for ever once it has been needed, as pages for frames
+	try "$label: traffic" ./life -t 18 -n 2 -p "${1:-$PAIRS}" "${SIDES[@]}" destroy
 	life_before=$(life_things)
 	life_kib_before=$(life_kib)
+}
+
+# Every xrb in a namespace of its own
+life_spread() {
+	local i
+	ip -n "$NS1" -batch - < <(for i in $(numbers); do echo "link del xra$i"; done)
+	for i in $(numbers); do
+		NSB[i]=$NS2-$i
+		ip netns add "${NSB[i]}" && quiet_ns "${NSB[i]}" || return
+	done
+	SIDES=("xra%@$NS1" "xrb%@$NS2-%")
+	wait_for 60 life_links
 }
 
 # What was there before is there, and no more of it
@@ -71,6 +174,7 @@ life_settled() {
 	fi
 	kib=$(life_kib)
 	more=$((kib - life_kib_before))
+	echo "# $label: $more KiB more than at first" >&3
 	# what a guest's caches do by themselves; a leak grows with COUNT
 	[ "$more" -lt "${LIFE_SLACK:-16384}" ] && return
 	echo "$more KiB more are in use"
@@ -87,7 +191,8 @@ rounds() {
 		shift
 	done
 	shift
-	coproc LIFE { ./life "${args[@]}" "${SIDES[@]}" ask 2>"$TOPO_TMP/life"; }
+	coproc LIFE { ./life -p "$PAIRS" "${args[@]}" "${SIDES[@]}" ask \
+			2>"$TOPO_TMP/life"; }
 	# bash forgets both when the process has ended
 	local pid=$LIFE_PID in=${LIFE[0]} out=${LIFE[1]}
 	for ((i = 0; i < n && status == 0; i++)); do
@@ -103,7 +208,9 @@ rounds() {
 		echo stop >&"$out"
 		read -r -t 200 line <&"$in" || line=
 		[ "$line" = ok ] || { echo "round $i: '$line'"; status=1; }
-		[ "$verb" = go ] || life_links || { echo "round $i: no links after it"; status=1; }
+		# a name may be a dying device's still
+		[ "$verb" = go ] || wait_for 60 life_links ||
+			{ echo "round $i: no links after it"; life_links; status=1; }
 	done
 	exec {out}>&-
 	wait "$pid" || status=1
@@ -112,8 +219,21 @@ rounds() {
 }
 
 life_unload() {
-	rdma_down
+	local ns i
+	for i in $(numbers); do
+		in_ns "$NS1" rdma link del "xra$i" && in_ns "${NSB[i]}" rdma link del "xrb$i"
+	done
 	# an XDP program may hold it for a few milliseconds more
 	wait_for 10 rmmod xroce || return
 	[ ! -d /sys/module/xroce ]
 }
+
+life_clear() {
+	local ns
+	for ns in $(far_namespaces); do
+		ip netns del "$ns" 2>/dev/null
+	done
+	topo_clear
+}
+
+exec 3>&1

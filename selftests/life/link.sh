@@ -3,12 +3,13 @@
 # What happens to links in mid-traffic: what traffic survives, and what ends it,
 # with user mappings in use after it; in exclusive and shared RDMA namespaces.
 #
-#   +----------+         +----------+
-#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2
-#   +----------+         +----------+
-#                     h3: where a netdev moves to
+#   +-----------+         +-----------+
+#   | h1  xra1  |---------| xrb1   h2 |	veth, 198.18.1.1, .2, and so on
+#   |     xra2  |---------| xrb2      |	h2: at last one for each pair
+#   +-----------+         +-----------+
+#                      h3: where a netdev moves to
 #
-# XROCE_XDP=off|generic|native  XROCE_LIFE_COUNT: how often, 2
+# XROCE_XDP=off|generic|native  XROCE_LIFE_COUNT, XROCE_LIFE_PAIRS: see life.sh
 # XROCE_NETNS=exclusive|shared: only this mode
 
 # shellcheck disable=SC2317
@@ -18,49 +19,52 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ./life.sh
 
-# One program to start, not two: what is in the middle of it is an outage
-ip1() { ip ${NS1:+-n "$NS1"} "$@"; }
-ip2() { ip ${NS2:+-n "$NS2"} "$@"; }
-
 # An outage is shorter than all retries, on a kernel that checks everything too
 survive=18
 [ ! -e /sys/kernel/debug/kmemleak ] || survive=20
 
+ip1() { ip -n "$NS1" "$@"; }
+ip2() { ip -n "$NS2" "$@"; }
+
+# What is done to pair $1
 updown() {
-	ip1 link set "$ETH1" down && sleep 0.1 && ip1 link set "$ETH1" up
+	ip1 link set "xra$1" down && sleep 0.1 && ip1 link set "xra$1" up
 }
 mtu() {
-	ip1 link set "$ETH1" mtu 600 && sleep 0.1 && ip1 link set "$ETH1" mtu 9000 &&
-		ip1 link set "$ETH1" mtu 1500
+	ip1 link set "xra$1" mtu 600 && sleep 0.1 && ip1 link set "xra$1" mtu 9000 &&
+		ip1 link set "xra$1" mtu 1500
 }
 address() {
-	ip1 addr del "$V4.1/24" dev "$ETH1" && sleep 0.1 &&
-		ip1 addr add "$V4.1/24" dev "$ETH1"
+	ip1 addr del "$NET.$1.1/24" dev "xra$1" && sleep 0.1 &&
+		ip1 addr add "$NET.$1.1/24" dev "xra$1"
 }
 rename() {
-	n1 rdma dev set xr1 name xr9 && sleep 0.1 && n1 rdma dev set xr9 name xr1
+	n1 rdma dev set "xra$1" name "xrz$1" && sleep 0.1 &&
+		n1 rdma dev set "xrz$1" name "xra$1"
 }
 rename_netdev() {
 	# only while it is down, in older kernels
-	ip2 link set "$ETH2" down && ip2 link set "$ETH2" name xr-other &&
-		ip2 link set xr-other name "$ETH2" && ip2 link set "$ETH2" up
+	ip2 link set "xrb$1" down && ip2 link set "xrb$1" name "xr-other$1" &&
+		ip2 link set "xr-other$1" name "xrb$1" && ip2 link set "xrb$1" up
 }
 xdp() {
-	n1 rdmatool link set xr1 xdp generic && n2 rdmatool link set xr2 xdp native &&
-		n1 rdmatool link set xr1 xdp "$XROCE_XDP" &&
-		n2 rdmatool link set xr2 xdp "$XROCE_XDP"
+	n1 rdmatool link set "xra$1" xdp generic && n2 rdmatool link set "xrb$1" xdp native &&
+		n1 rdmatool link set "xra$1" xdp "$XROCE_XDP" &&
+		n2 rdmatool link set "xrb$1" xdp "$XROCE_XDP"
 }
 
-del_by_rdma() { n1 rdma link del xr1; }
-del_by_rdmatool() { n2 rdmatool link del xr2; }
-del_netdev() { n1 ip link del "$ETH1"; }
-move() {
-	n1 ip link set "$ETH1" netns "$NS3" && wait_for 30 no_dev "$NS1" xr1 &&
-		in_ns "$NS3" ip link set "$ETH1" netns "$NS1"
-}
+# A list of devices that others leave meanwhile may lack one: once more
+again() { "$@" 2>/dev/null || "$@" 2>/dev/null || "$@"; }
+del_by_rdma() { again n1 rdma link del "xra$1"; }
+del_by_rdmatool() { again n2 rdmatool link del "xrb$1"; }
+del_netdev() { ip1 link del "xra$1"; }
+move() { ip1 link set "xra$1" netns "$NS3"; }
+move_back() { ip -n "$NS3" link set "xra$1" netns "$NS1"; }
+# Its link goes, and takes its name with it, before it may be there again
+move_all() { each move && wait_for 30 no_links && each move_back; }
+no_links() { ! n1 rdma link | grep -q 'link xra'; }
 del_netns() {
-	ip netns del "$NS2" && wait_for 30 no_dev "" xr2 &&
-		ip netns add "$NS2" && quiet_ns "$NS2"
+	ip netns del "${NSB[$1]}" && ip netns add "${NSB[$1]}" && quiet_ns "${NSB[$1]}"
 }
 # With XDP the programs hold the module
 unload() {
@@ -76,32 +80,38 @@ things() {
 	life_begin
 	NS3=h3-$$
 	ip netns add "$NS3"
-	try "$label: netdev down and up" rounds "$COUNT" go -t "$survive" -- updown
-	try "$label: MTU changed" rounds "$COUNT" go -t "$survive" -- mtu
-	try "$label: address gone and back" rounds "$COUNT" go -t "$survive" -- address
-	try "$label: device renamed" rounds "$COUNT" go -t "$survive" -- rename
-	try "$label: netdev renamed" rounds "$COUNT" go -t "$survive" -- rename_netdev
-	try "$label: XDP changed" rounds "$COUNT" go -t "$survive" -- xdp
+	thing "netdev down and up" \
+		rounds "$ROUNDS" go -t "$survive" -- each updown
+	thing "MTU changed" rounds "$ROUNDS" go -t "$survive" -- each mtu
+	thing "address gone and back" \
+		rounds "$ROUNDS" go -t "$survive" -- each address
+	thing "device renamed" rounds "$ROUNDS" go -t "$survive" -- each rename
+	thing "netdev renamed" \
+		rounds "$ROUNDS" go -t "$survive" -- each rename_netdev
+	# few: a program that is attached means code that is changed under everybody
+	thing "XDP changed" rounds 2 go -t "$survive" -- each xdp
 	try "$label: nothing is left of what it survived" life_settled
-	try "$label: rdma link del" rounds "$COUNT" end -m -- del_by_rdma
-	try "$label: rdmatool link del" rounds "$COUNT" end -- del_by_rdmatool
-	try "$label: netdev deleted" rounds "$COUNT" end -- del_netdev
-	try "$label: netdev moved to another namespace" \
-		rounds "$COUNT" end -- move
-	try "$label: namespace deleted" rounds "$COUNT" end -l -- del_netns
+	thing "rdma link del" rounds "$ROUNDS" end -t "$survive" -m -- each del_by_rdma
+	thing "rdmatool link del" rounds "$ROUNDS" end -t "$survive" -- each del_by_rdmatool
+	thing "netdev deleted" rounds "$ROUNDS" end -t "$survive" -- each del_netdev
+	thing "netdev moved to another namespace" \
+		rounds "$ROUNDS" end -t "$survive" -- move_all
 	if [ "$XROCE_XDP" = off ]; then
-		try "$label: module unloaded and loaded" \
-			rounds "$COUNT" end -- unload
-		try "$label: and rings used after it" \
-			rounds "$COUNT" end -m -- unload
+		thing "module unloaded and loaded" \
+			rounds "$ROUNDS" end -t "$survive" -- unload
+		thing "and rings used after it" \
+			rounds "$ROUNDS" end -t "$survive" -m -- unload
 	else
-		try "$label: module in use does not unload" \
-			rounds "$COUNT" go -t "$survive" -- unload
+		thing "module in use does not unload" \
+			rounds "$ROUNDS" go -t "$survive" -- unload
 	fi
 	try "$label: nothing is left" life_settled
+	try "$label: a namespace for each" life_spread
+	thing "namespace deleted" rounds "$ROUNDS" end -t "$survive" -l -- each del_netns
+	try "$label: nothing is left of them" life_settled
 	try "$label: the module unloads" life_unload
 	ip netns del "$NS3"
-	topo_clear
+	life_clear
 }
 
 for XROCE_NETNS in ${XROCE_NETNS:-exclusive shared}; do

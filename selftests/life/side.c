@@ -27,6 +27,17 @@ static void enter(const char *ns)
 	close(fd);
 }
 
+/*
+ * Once, before there are sides: libibverbs has all its drivers loaded by then. In
+ * a namespace where there are devices, or it would not.
+ */
+void side_prepare(void)
+{
+	if (opts.ns[0])
+		enter(opts.ns[0]);
+	ibv_free_device_list(ibv_get_device_list(NULL));
+}
+
 /* Keep the device, but not the namespace. */
 static void leave(int home)
 {

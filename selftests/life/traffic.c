@@ -138,8 +138,10 @@ static bool received(struct side *s, const struct ibv_wc *wc, int q, int i)
 	 * UC and UD have them in the order in which the network does, which may
 	 * change where the sender changes CPU.
 	 */
-	if (q != Q_UD && q != Q_UC && seq != s->q[q].seen)
+	if (q != Q_UD && q != Q_UC && seq != s->q[q].seen) {
+		warnx("message %u, not %u", seq, s->q[q].seen);
 		return bad(s, wc, "one is missing, or came again");
+	}
 	s->q[q].seen = seq + 1;
 	return true;
 }
@@ -272,6 +274,9 @@ bool traffic(struct side *s)
 		for (i = 0; i < RECVS; i++)
 			if (post_recv(s, q, i))
 				broken = true;
+	__atomic_store_n(&shared->ready[s->me], 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&shared->go, __ATOMIC_ACQUIRE) && !stopped(s))
+		usleep(1000);
 	for (q = 0; q < NQ; q++)
 		for (i = 0; i < SENDS && !broken; i++)
 			if (post_send(s, q, i))
@@ -295,6 +300,7 @@ bool traffic(struct side *s)
 		}
 		if (n) {
 			idle = 0;
+			usleep(opts.pace);
 			continue;
 		}
 		switch (idle++) {

@@ -3,11 +3,11 @@
 # Ends that users make in mid-traffic: processes killed, objects destroyed in any
 # order, memory deregistered and used again under a flood of WRITEs.
 #
-#   +----------+         +----------+
-#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2
-#   +----------+         +----------+
+#   +-----------+         +-----------+
+#   | h1  xra1  |---------| xrb1   h2 |	veth, 198.18.1.1, .2
+#   +-----------+         +-----------+
 #
-# XROCE_XDP=off|generic|native  XROCE_LIFE_COUNT: how often, 2
+# XROCE_XDP=off|generic|native  XROCE_LIFE_COUNT, XROCE_LIFE_PAIRS: see life.sh
 
 # shellcheck source-path=SCRIPTDIR
 cd "$(dirname "$0")" || exit 1
@@ -15,14 +15,17 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ./life.sh
 
-life_begin
-try "$label: kill -9" ./life -n $((COUNT * 3)) "${SIDES[@]}" kill
+sides=$PAIRS
+PAIRS=1
+life_begin "$sides"
+# one side, the other, both: each side as often as was asked for
+thing "kill -9" ./life -t 18 -n $(((ROUNDS * 3 + 1) / 2)) -p "$sides" "${SIDES[@]}" kill
 try "$label: nothing is left" life_settled
-try "$label: objects destroyed in any order" \
-	./life -n $((COUNT * 3)) "${SIDES[@]}" destroy
+thing "objects destroyed in any order" \
+	./life -t 18 -n "$ROUNDS" -p "$sides" "${SIDES[@]}" destroy
 try "$label: nothing is left of them" life_settled
-try "$label: memory deregistered under WRITEs" \
-	./life -n $((COUNT * 30)) "${SIDES[@]}" revoke
+thing "memory deregistered under WRITEs" \
+	./life -t 18 -n $((COUNT + 50)) "${SIDES[@]}" revoke
 try "$label: nothing is left of it" life_settled
 try "$label: the module unloads" life_unload
 tap_end
