@@ -16,7 +16,7 @@ cd "$(dirname "$0")" || exit 1
 DEVTYPE=xroce
 . ../lib/topo.sh
 
-topo_need rdmatool ss socat bpftool
+topo_need rdmatool ss socat bpftool ibv_asyncwatch
 topo_direct 1500
 label="xroce $XROCE_XDP"
 xdp=$XROCE_XDP
@@ -143,6 +143,9 @@ for mode in off generic native "$xdp"; do
 done
 
 check "port is active" in_time state ACTIVE
+bg "$NS1" ibv_asyncwatch -d xr1 >"$TOPO_TMP/events" 2>&1
+watch=$!
+in_time grep -q 'async event FD' "$TOPO_TMP/events"
 check "netdev down" n1 ip link set eth0 down
 check "port is down" in_time state DOWN
 check "netdev up" n1 ip link set eth0 up
@@ -151,6 +154,11 @@ check "peer's netdev down" n2 ip link set eth0 down
 check "port is down, no carrier" in_time state DOWN
 check "peer's netdev up" n2 ip link set eth0 up
 check "port is active, carrier" in_time state ACTIVE
+# an event for each of these, and no more
+events() { [ "$(grep -c "IBV_EVENT_PORT_$1 " "$TOPO_TMP/events")" = 2 ]; }
+check "events: port error, twice" in_time events ERR
+check "events: port active, twice" in_time events ACTIVE
+bg_end "$watch" || :
 
 for pair in "1500 1024" "4500 4096" "9000 4096" "600 512" "1500 1024"; do
 	check "netdev MTU ${pair% *}" eval \

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# Links on what stands on a netdev, a bond and a VLAN of it, at one host, and at
+# the other on the netdev itself, whose VLAN is its GIDs'.
+#
+#   +-------------------+         +-------------------+
+#   | h1  eth0 - bond0  |---------| eth0  h2          |	veth
+#   |            bond0.7|         | eth0.7            |
+#   +-------------------+         +-------------------+
+#
+# XROCE_XDP=off|generic; natively a bond has XDP only of what its ports have
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+DEVTYPE=xroce
+. ../lib/topo.sh
+
+topo_need rdmatool ibv_rc_pingpong ibv_ud_pingpong
+label="xroce $XROCE_XDP"
+topo_begin
+topo_veth "$NS1" eth0 "$NS2" eth0 1500
+modprobe -a bonding 8021q
+n1 ip link add bond0 type bond mode active-backup miimon 50
+n1 ip link set eth0 master bond0
+ETH1=bond0
+for host in "$NS1 bond0 1" "$NS2 eth0 2"; do
+	# shellcheck disable=SC2086
+	set -- $host
+	addresses "$1" "$2" "$3"
+	in_ns "$1" ip link add link "$2" name "$2.7" type vlan id 7
+	in_ns "$1" ip addr add "198.18.7.$3/24" dev "$2.7"
+	in_ns "$1" ip link set "$2.7" up
+done
+topo_reach
+
+pings() {
+	local prog=$1
+	shift
+	try "$label: $prog, $1" verbs_pair "$2" "$3" "ibv_${prog}_pingpong" -n 100 \
+		-s 1000
+}
+
+try "$label: links on a bond and on the netdev at the other host" rdma_up
+pings rc "to the bond" "$V4.1" "$V4.2"
+pings ud "to the bond" "$V4.1" "$V4.2"
+vlan_gids() { has_gid "$NS1" xr1 198.18.7.1 && has_gid "$NS2" xr2 198.18.7.2; }
+try "$label: GIDs of the VLANs" wait_for 20 vlan_gids
+pings rc "by its VLAN" 198.18.7.1 198.18.7.2
+try "$label: the port goes with the bond's only one" n1 ip link set eth0 down
+down() { n1 rdma link show xr1/1 | grep -q 'state DOWN'; }
+up() { n1 rdma link show xr1/1 | grep -q 'state ACTIVE'; }
+try "$label: it is down" wait_for 20 down
+try "$label: and comes back" n1 ip link set eth0 up
+try "$label: it is up" wait_for 20 up
+pings rc "after that" "$V4.1" "$V4.2"
+try "$label: no link on the bond" n1 rdmatool link del xr1
+try "$label: one on its VLAN" rdma_add "$NS1" xroce xr1 bond0.7
+try "$label: with its GID" wait_for 20 has_gid "$NS1" xr1 198.18.7.1
+pings rc "on the VLAN" 198.18.7.1 198.18.7.2
+pings ud "on the VLAN" 198.18.7.1 198.18.7.2
+try "$label: the bond is deleted under it" n1 ip link del bond0
+gone() { ! n1 rdma link show xr1/1 2>/dev/null; }
+try "$label: its device goes" wait_for 20 gone
+tap_end
