@@ -28,10 +28,10 @@ cm_pair() {
 		shift
 	done
 	shift
-	bg "$RNS2" timeout 60 "${server[@]}" >"$TOPO_TMP/server" 2>&1
+	bg "$RNS2" timeout "${PATIENCE:-60}" "${server[@]}" >"$TOPO_TMP/server" 2>&1
 	pid=$!
 	wait_for 20 cm_listens "$port" || status=1
-	[ "$status" != 0 ] || r1 timeout 60 "$@" || status=$?
+	[ "$status" != 0 ] || r1 timeout "${PATIENCE:-60}" "$@" || status=$?
 	[ "$status" != 0 ] || wait "$pid" || status=$?
 	bg_end "$pid" || :
 	[ "$status" != 0 ] || return 0
@@ -58,6 +58,10 @@ cm_group() {
 	return 1
 }
 
+# connections made and dropped, 2000 with XROCE_LONG
+connections=${CM_COUNT:-${XROCE_LONG:+2000}}
+connections=${connections:-50}
+
 topo_need rping ucmatose udaddy mckey rstream cmtime ib_write_bw ibv_ud_pingpong
 topo_direct "${XROCE_MTU:-1500}"
 label="$DEVTYPE1-$DEVTYPE2 $XROCE_XDP"
@@ -76,9 +80,9 @@ for pair in "$V4.1 $V4.2" "$V6:1 $V6:2"; do
 	try "$label: udaddy to $2" cm_pair 7174 udaddy -b "$2" -c 4 -C 20 -S 500 \
 		-- udaddy -b "$1" -s "$2" -c 4 -C 20 -S 500
 done
-try "$label: cmtime, ${CM_COUNT:-50} connections" \
-	cm_pair 18515 cmtime -b "$V4.2" -c "${CM_COUNT:-50}" -p 18515 \
-	-- cmtime -b "$V4.1" -s "$V4.2" -c "${CM_COUNT:-50}" -p 18515
+PATIENCE=$((60 + connections)) try "$label: cmtime, $connections connections" \
+	cm_pair 18515 cmtime -b "$V4.2" -c "$connections" -p 18515 \
+	-- cmtime -b "$V4.1" -s "$V4.2" -c "$connections" -p 18515
 try "$label: ib_send_bw -R" cm_pair 18515 ib_send_bw -F -R -n 100 \
 	-s 20000 --bind_source_ip "$V4.2" \
 	-- ib_send_bw -F -R -n 100 -s 20000 "$V4.2"

@@ -9,6 +9,7 @@
  *	 ack nak rnr  answers to nothing
  *	 cnp   congestion notifications
  *	 req   MADs, most of them requests for a connection
+ *	 other as fuzz, to another UDP port: to compare with
  *
  * To the QPs named, with PSNs that are long past, and to such as are not there.
  */
@@ -34,9 +35,10 @@
 #define DETH_LEN	8
 #define GSI_QKEY	0x80010000u
 
-enum kind { FUZZ, ACK, NAK, RNR, CNP, REQ, KINDS };
+enum kind { FUZZ, ACK, NAK, RNR, CNP, REQ, OTHER, KINDS };
 
-static const char * const names[] = { "fuzz", "ack", "nak", "rnr", "cnp", "req" };
+static const char * const names[] = { "fuzz", "ack", "nak", "rnr", "cnp", "req",
+				       "other" };
 static u64 seed = 4711;
 static u8 macs[12];
 static struct in_addr from, to;
@@ -161,6 +163,8 @@ static u32 make(enum kind kind, u8 *frame)
 		if (rnd() % 8 == 0)
 			frame[pk.bth + rnd() % 4] ^= 1 << rnd() % 8;
 	}
+	if (kind == OTHER)
+		packet_put16(frame + pk.l4 + 2, 4790);
 	packet_seal(ip, n);
 	return len;
 }

@@ -4,20 +4,21 @@
 #
 #   h1 with a link; its programs speak with each other
 #
-# XROCE_HOSTILE_S: seconds of garbage, 30, or 600 with XROCE_LONG; XROCE_SEED
+# XROCE_XDP=off|generic|native  XROCE_HOSTILE_S: seconds of garbage, 60, or 600
+# with XROCE_LONG  XROCE_SEED
 
 # shellcheck source-path=SCRIPTDIR
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
 
-XROCE_XDP=off
 seconds=${XROCE_LONG:+600}
-seconds=${seconds:-30}
+seconds=${seconds:-60}
 
 rdma_gone() {
 	rdma_down
-	rmmod xroce
+	# an XDP program may hold it for a few milliseconds more
+	wait_for 10 rmmod xroce
 }
 
 topo_direct 1500
