@@ -70,12 +70,16 @@ static int kqp_alloc_sq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 	struct xroce_req *req = &kqp->qp.req;
 	u32 depth, stride;
 
-	/* What an atomic WRITE writes may always be in its work request. */
-	cap->max_inline_data = max_t(u32, cap->max_inline_data, sizeof(u64));
 	depth = roundup_pow_of_two(max(cap->max_send_wr, 1U));
 	stride = ALIGN(sizeof(struct xroce_send_wqe) +
-		       max_t(u32, cap->max_inline_data, cap->max_send_sge *
-			     sizeof(struct xroce_sge)), XROCE_SLOT_ALIGN);
+		       max3(cap->max_inline_data, (u32)sizeof(u64),
+			    cap->max_send_sge * (u32)sizeof(struct xroce_sge)),
+		       XROCE_SLOT_ALIGN);
+	/*
+	 * All that there is room for, since some programs do not ask; what an
+	 * atomic WRITE writes always is.
+	 */
+	cap->max_inline_data = stride - sizeof(struct xroce_send_wqe);
 	req->wqe = kvcalloc(depth, stride, GFP_KERNEL_ACCOUNT);
 	req->swq = kvcalloc(depth, sizeof(*req->swq), GFP_KERNEL_ACCOUNT);
 	if (!req->wqe || !req->swq)

@@ -53,8 +53,9 @@ static int qp_check(const struct ibv_qp_init_attr_ex *attr)
 	uint32_t mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 			IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
+	/* librdmacm names a PD, of which an XRC target has no use. */
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		mask = IBV_QP_INIT_ATTR_XRCD;
+		mask = IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_PD;
 	if ((attr->comp_mask & ~mask) ||
 	    (!ops && attr->qp_type != IBV_QPT_XRC_RECV))
 		return EOPNOTSUPP;
@@ -76,11 +77,12 @@ struct ibv_qp *xroce_create_qp_ex(struct ibv_context *ctx,
 	} resp = {};
 	struct ibv_create_qp_ex cmd = {};
 	struct xroce_qp *qp = NULL;
-	struct xroce_pd *pd;
+	struct xroce_pd *pd = NULL;
 	int ret;
 
-	pd = xroce_pd_get(attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd :
-								  NULL);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_PD &&
+	    attr->qp_type != IBV_QPT_XRC_RECV)
+		pd = xroce_pd_get(attr->pd);
 	ret = qp_check(attr);
 	if (ret)
 		goto err;

@@ -16,7 +16,7 @@ cd "$(dirname "$0")" || exit 1
 
 # cm_listens PORT - an rdma_cm listener is there, which has no socket to be seen
 cm_listens() {
-	r2 rdma resource show cm_id | grep -q "state LISTEN .*:$1 dst"
+	r2 rdma resource show cm_id | grep -q "state LISTEN .*:$1 "
 }
 
 # cm_pair PORT SERVER... -- CLIENT... - both must succeed
@@ -88,6 +88,21 @@ try "$label: ib_send_bw -R" cm_pair 18515 ib_send_bw -F -R -n 100 \
 	-- ib_send_bw -F -R -n 100 -s 20000 "$V4.2"
 try "$label: rstream" cm_pair 7471 rstream -b "$V4.2" -T a -S 4096 -I 10 -C 10 -T v \
 	-- rstream -s "$V4.2" -S 4096 -I 10 -C 10 -T v
+try "$label: riostream" cm_pair 7471 riostream -b "$V4.2" -T a -S 4096 -I 10 -C 10 -T v \
+	-- riostream -s "$V4.2" -S 4096 -I 10 -C 10 -T v
+try "$label: rdma_client" cm_pair 7471 rdma_server -s "$V4.2" -- rdma_client -s "$V4.2"
+try "$label: rdma_xclient, RC" cm_pair 7471 rdma_xserver -c r \
+	-- rdma_xclient -c r -s "$V4.2"
+# rdma_rxe has no XRC
+if [ "$DEVTYPE1-$DEVTYPE2" = xroce-xroce ]; then
+	try "$label: rdma_xclient, XRC" cm_pair 7471 rdma_xserver -c x \
+		-- rdma_xclient -c x -s "$V4.2"
+	for events in '' -e; do
+		try "$label: ibv_xsrq_pingpong $events" \
+			verbs_pair "$V4.1" "$V4.2" \
+			ibv_xsrq_pingpong -n 200 -s 3000 $events
+	done
+fi
 # rdma_rxe asks the routing table for a group too
 n1 ip route replace 239.0.0.0/8 dev "$ETH1"
 n2 ip route replace 239.0.0.0/8 dev "$ETH2"
