@@ -49,7 +49,10 @@ static int xroce_ib_query_device(struct ib_device *ib,
 	attr->max_mr_size = ~0ull;
 	attr->page_size_cap = GENMASK(31, PAGE_SHIFT);
 	attr->vendor_id = 0xffffff;	/* not an OUI: there is no vendor */
-	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
+	attr->device_cap_flags = IB_DEVICE_BAD_PKEY_CNTR |
+				 IB_DEVICE_BAD_QKEY_CNTR |
+				 IB_DEVICE_UD_AV_PORT_ENFORCE |
+				 IB_DEVICE_CURR_QP_STATE_MOD |
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID |
 				 IB_DEVICE_RC_RNR_NAK_GEN |
@@ -120,6 +123,8 @@ static int xroce_ib_query_port(struct ib_device *ib, u32 port,
 	attr->max_msg_sz = XROCE_MAX_MSG;
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
+	attr->bad_pkey_cntr = xroce_link_count(link, XROCE_CNT_DROP_PKEY);
+	attr->qkey_viol_cntr = xroce_link_count(link, XROCE_CNT_DROP_QKEY);
 	return ib_get_eth_speed(ib, port, &attr->active_speed,
 				&attr->active_width);
 }
@@ -233,6 +238,13 @@ static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx,
 	return 0;
 }
 
+/* For another process that has been given the file: there is nothing to add. */
+static int xroce_ib_query_ucontext(struct ib_ucontext *uctx,
+				   struct uverbs_attr_bundle *attrs)
+{
+	return 0;
+}
+
 static void xroce_ib_dealloc_ucontext(struct ib_ucontext *uctx)
 {
 	if (xroce_uctx_poller(uctx))
@@ -275,6 +287,7 @@ static const struct ib_device_ops xroce_dev_ops = {
 	.query_device = xroce_ib_query_device,
 	.query_pkey = xroce_ib_query_pkey,
 	.query_port = xroce_ib_query_port,
+	.query_ucontext = xroce_ib_query_ucontext,
 
 	INIT_RDMA_OBJ_SIZE(ib_pd, xroce_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, xroce_uctx, ib),

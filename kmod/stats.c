@@ -18,23 +18,31 @@ static struct rdma_hw_stats *xroce_ib_alloc_stats(struct ib_device *ib,
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
+/**
+ * xroce_link_count() - a counter of all CPUs
+ * @link: the link
+ * @c: which one
+ */
+u64 xroce_link_count(const struct xroce_link *link, enum xroce_counter c)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(link->counters, cpu)->v[c]);
+	return sum;
+}
+
 static int xroce_ib_get_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 			      u32 port, int index)
 {
-	struct xroce_counters __percpu *counters = to_xlink(ib)->counters;
-	u64 sum;
-	int cpu;
 	u32 i;
 
 	/* The device itself has none, only its port. */
 	if (!port)
 		return -EINVAL;
-	for (i = 0; i < XROCE_CNT_MAX; i++) {
-		sum = 0;
-		for_each_possible_cpu(cpu)
-			sum += READ_ONCE(per_cpu_ptr(counters, cpu)->v[i]);
-		stats->value[i] = sum;
-	}
+	for (i = 0; i < XROCE_CNT_MAX; i++)
+		stats->value[i] = xroce_link_count(to_xlink(ib), i);
 	return XROCE_CNT_MAX;
 }
 

@@ -31,16 +31,16 @@
 #define XROCE_FW_VERSION	(0ull << 32 | 1u << 16 | 0)
 /* A GID index has 8 bits in an address vector. */
 #define XROCE_GID_TBL_LEN	256
-#define XROCE_MAX_QP		262144
-#define XROCE_MAX_QP_WR		32768
-#define XROCE_MAX_CQ		65536
+#define XROCE_MAX_QP		1048576
+#define XROCE_MAX_QP_WR		1048576
+#define XROCE_MAX_CQ		1048576
 #define XROCE_MAX_CQE		4194304
 #define XROCE_MAX_MR		1048576	/* regions and windows */
 #define XROCE_MAX_FAST_PAGES	512
-#define XROCE_MAX_PD		65536
+#define XROCE_MAX_PD		1048576
 #define XROCE_MAX_AH		1048576
-#define XROCE_MAX_SRQ		65536
-#define XROCE_MAX_GROUP		4096
+#define XROCE_MAX_SRQ		1048576
+#define XROCE_MAX_GROUP		8192
 #define XROCE_MAX_GROUP_QP	1024
 #define XROCE_GSI_QPN		1
 /* More than a network holds in flight is only loss: a window of packets. */
@@ -360,6 +360,7 @@ void xroce_link_exit(void);
 void xroce_ib_init(struct xroce_link *link);
 int xroce_ib_register(struct xroce_link *link, const char *name);
 u32 xroce_link_mtu(const struct xroce_link *link);
+u64 xroce_link_count(const struct xroce_link *link, enum xroce_counter c);
 bool xroce_link_active(const struct xroce_link *link);
 
 /* ib_qp.c and so on: the verbs of each. */

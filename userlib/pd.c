@@ -69,6 +69,23 @@ int xroce_dealloc_pd(struct ibv_pd *ibpd)
 	return 0;
 }
 
+/* Another process's, by its handle. */
+struct ibv_pd *xroce_import_pd(struct ibv_context *ctx, uint32_t handle)
+{
+	struct xroce_pd *pd = calloc(1, sizeof(*pd));
+
+	if (!pd)
+		return NULL;
+	pd->pd.context = ctx;
+	pd->pd.handle = handle;
+	return &pd->pd;
+}
+
+void xroce_unimport_pd(struct ibv_pd *pd)
+{
+	free(to_xpd(pd));
+}
+
 struct ibv_td *xroce_alloc_td(struct ibv_context *ctx,
 			      struct ibv_td_init_attr *attr)
 {

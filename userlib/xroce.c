@@ -123,6 +123,25 @@ static int xroce_dereg_mr(struct verbs_mr *mr)
 	return ret;
 }
 
+/* Another process's, by its handle: whose it was may end it any time. */
+static struct ibv_mr *xroce_import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+
+	if (!mr)
+		return NULL;
+	if (ibv_cmd_query_mr(pd, mr, handle)) {
+		free(mr);
+		return NULL;
+	}
+	return &mr->ibv_mr;
+}
+
+static void xroce_unimport_mr(struct ibv_mr *mr)
+{
+	free(container_of(mr, struct verbs_mr, ibv_mr));
+}
+
 /* What the kernel did not do it left as it was. */
 static int xroce_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd,
 			  void *addr, size_t length, int access)
@@ -231,6 +250,8 @@ static const struct verbs_context_ops xroce_context_ops = {
 	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = xroce_free_context,
 	.get_srq_num = xroce_get_srq_num,
+	.import_mr = xroce_import_mr,
+	.import_pd = xroce_import_pd,
 	.modify_qp = xroce_modify_qp,
 	.modify_srq = xroce_modify_srq,
 	.open_qp = xroce_open_qp,
@@ -248,6 +269,8 @@ static const struct verbs_context_ops xroce_context_ops = {
 	.req_notify_cq = xroce_req_notify_cq,
 	.rereg_mr = xroce_rereg_mr,
 	.resize_cq = xroce_resize_cq,
+	.unimport_mr = xroce_unimport_mr,
+	.unimport_pd = xroce_unimport_pd,
 };
 
 /*
@@ -302,6 +325,22 @@ static struct verbs_context *xroce_alloc_context(struct ibv_device *dev, int fd,
 	return &ctx->vctx;
 }
 
+static struct verbs_context *xroce_import_context(struct ibv_device *dev,
+						  int fd)
+{
+	struct xroce_context *ctx;
+
+	ctx = verbs_init_and_alloc_context(dev, fd, ctx, vctx, XROCE_DRIVER_ID);
+	if (!ctx)
+		return NULL;
+	if (ibv_cmd_query_context(&ctx->vctx.context, NULL)) {
+		xroce_free_context(&ctx->vctx.context);
+		return NULL;
+	}
+	verbs_set_ops(&ctx->vctx, &xroce_context_ops);
+	return &ctx->vctx;
+}
+
 static struct verbs_device *xroce_alloc_device(struct verbs_sysfs_dev *sysfs)
 {
 	return calloc(1, sizeof(struct verbs_device));
@@ -325,6 +364,7 @@ static const struct verbs_device_ops xroce_device_ops = {
 	.alloc_device = xroce_alloc_device,
 	.uninit_device = xroce_uninit_device,
 	.alloc_context = xroce_alloc_context,
+	.import_context = xroce_import_context,
 };
 
 PROVIDER_DRIVER(xroce, xroce_device_ops);

@@ -270,6 +270,8 @@ struct ibv_pd *xroce_alloc_pd(struct ibv_context *ctx);
 int xroce_dealloc_pd(struct ibv_pd *pd);
 struct xroce_pd *xroce_pd_get(struct ibv_pd *pd);
 void xroce_pd_put(struct xroce_pd *pd);
+struct ibv_pd *xroce_import_pd(struct ibv_context *ctx, uint32_t handle);
+void xroce_unimport_pd(struct ibv_pd *pd);
 struct ibv_td *xroce_alloc_td(struct ibv_context *ctx,
 			      struct ibv_td_init_attr *attr);
 int xroce_dealloc_td(struct ibv_td *td);

@@ -93,6 +93,9 @@ static void xroce_qp_flush_xrc(struct xroce_qp *qp)
 	xroce_xrc_end(qp);
 }
 
+/* Work requests flushed before others get the CPU. */
+#define XROCE_FLUSH_BUDGET	16384u
+
 /*
  * A user who posts as fast as this flushes does not hold it up: the rest is left
  * to a deferred run.
@@ -102,7 +105,7 @@ static void xroce_qp_flush_sends(struct xroce_qp *qp)
 	struct xroce_req *req = &qp->req;
 	u32 left;
 
-	for (left = 2 * req->depth; left; left--) {
+	for (left = min(2 * req->depth, XROCE_FLUSH_BUDGET); left; left--) {
 		if (req->head == req->tail && !xroce_req_pull(qp))
 			return;
 		xroce_req_complete(qp, XROCE_WC_WR_FLUSH_ERR);
@@ -127,7 +130,7 @@ void xroce_qp_flush(struct xroce_qp *qp)
 		xroce_qp_flush_recv(qp);
 	if (qp->srq || !qp->rq)
 		return;
-	for (left = qp->rq->mask + 1; left; left--) {
+	for (left = min(qp->rq->mask + 1, XROCE_FLUSH_BUDGET); left; left--) {
 		WRITE_ONCE(qp->rq->ring->wake, 1);
 		/* Pairs with the user's barrier between prod and wake. */
 		smp_mb();

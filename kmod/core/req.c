@@ -23,6 +23,9 @@
 #define XROCE_ASK_PART		4
 #define XROCE_NEVER		(~0ull)
 
+/* Copied at a time: the rest is for when these have been sent. */
+#define XROCE_PULL_MAX		1024u
+
 /* What each service offers (IBTA table 46). */
 static bool xroce_wqe_offered(const struct xroce_qp *qp, u8 wr)
 {
@@ -159,7 +162,7 @@ bool xroce_req_pull(struct xroce_qp *qp)
 			return false;
 	}
 	WRITE_ONCE(ring->wake, 0);
-	for (; n; n--)
+	for (n = min(n, XROCE_PULL_MAX); n; n--)
 		xroce_req_copy(qp);
 	return true;
 }

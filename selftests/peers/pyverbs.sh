@@ -18,6 +18,8 @@ if ! why=$(here_up 2>&1); then
 	echo "Bail out! no device: $why"
 	exit 1
 fi
+# for tests that want huge pages
+sysctl -qw vm.nr_hugepages=16
 # shellcheck disable=SC2086
 set -f && python3 each.py xr1 ${PYVERBS:-} || exit 1
 if why=$(no_splat); then

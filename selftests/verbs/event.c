@@ -226,33 +226,3 @@ bool test_overflow(void)
 	pair_free(&p);
 	return ok;
 }
-
-static bool refused(const char *what, const void *made)
-{
-	NEED(!made && errno == EOPNOTSUPP, "%s: %s", what,
-	     made ? "made" : strerror(errno));
-	return true;
-}
-
-/* What a device says it has none of, it does not make */
-static bool unsupported(struct pair *p)
-{
-	struct ibv_qp_init_attr qp = {
-		.send_cq = p->cq[0],
-		.recv_cq = p->cq[0],
-		.cap = { 1, 1, 1, 1, 0 },
-	};
-
-	qp.qp_type = IBV_QPT_RAW_PACKET;
-	TRY(refused("raw QP", ibv_create_qp(pd, &qp)));
-	return true;
-}
-
-bool test_unsupported(void)
-{
-	struct pair p;
-	bool ok = pair_make(&p, 4) && unsupported(&p);
-
-	pair_free(&p);
-	return ok;
-}

@@ -19,7 +19,7 @@ char *buf;
 struct ibv_mr *mr;
 uint32_t comp_vector;
 
-static int gid_index;
+static int gid_index, rd_init = 4, rd_dest = 4;
 static union ibv_gid gid;
 static char reason[256];
 
@@ -32,16 +32,16 @@ void why(const char *fmt, ...)
 	va_end(ap);
 }
 
-static bool pair_qp(struct pair *p, int side)
+static bool pair_qp(struct pair *p, int side, uint32_t wr, uint32_t sge)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = p->cq[side],
 		.recv_cq = p->cq[side],
 		.cap = {
-			.max_send_wr = DEPTH,
-			.max_recv_wr = DEPTH,
-			.max_send_sge = 4,
-			.max_recv_sge = 4,
+			.max_send_wr = wr,
+			.max_recv_wr = wr,
+			.max_send_sge = sge,
+			.max_recv_sge = sge,
 			.max_inline_data = 200,
 		},
 		.qp_type = IBV_QPT_RC,
@@ -60,6 +60,11 @@ static bool pair_qp(struct pair *p, int side)
 
 bool pair_make(struct pair *p, int cqe)
 {
+	return pair_make_cap(p, cqe, DEPTH, 4);
+}
+
+bool pair_make_cap(struct pair *p, int cqe, uint32_t wr, uint32_t sge)
+{
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = cqe,
 		.wc_flags = IBV_WC_STANDARD_FLAGS,
@@ -76,7 +81,7 @@ bool pair_make(struct pair *p, int cqe)
 		p->ex[i] = ibv_create_cq_ex(ctx, &attr);
 		NEED(p->ex[i], "ibv_create_cq_ex: %s", strerror(errno));
 		p->cq[i] = ibv_cq_ex_to_cq(p->ex[i]);
-		TRY(pair_qp(p, i));
+		TRY(pair_qp(p, i, wr, sge));
 	}
 	return pair_connect(p);
 }
@@ -101,7 +106,7 @@ static bool qp_rtr(struct ibv_qp *qp, uint32_t peer, uint32_t psn)
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = peer,
 		.rq_psn = psn,
-		.max_dest_rd_atomic = 4,
+		.max_dest_rd_atomic = rd_dest,
 		.min_rnr_timer = 12,
 		.ah_attr = {
 			.is_global = 1,
@@ -130,7 +135,7 @@ static bool qp_rts(struct ibv_qp *qp, uint32_t psn)
 		.timeout = 16,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
-		.max_rd_atomic = 4,
+		.max_rd_atomic = rd_init,
 	};
 
 	int mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_SQ_PSN;
@@ -177,6 +182,43 @@ bool pair_again(struct pair *p)
 	TRY(qp_to(p->qp[0], IBV_QPS_RESET));
 	TRY(qp_to(p->qp[1], IBV_QPS_RESET));
 	return pair_connect(p);
+}
+
+bool pair_reads(struct pair *p, int init, int dest)
+{
+	bool ok;
+
+	rd_init = init;
+	rd_dest = dest;
+	ok = pair_again(p);
+	rd_init = 4;
+	rd_dest = 4;
+	return ok;
+}
+
+bool qp_datagram(struct ibv_qp *qp, uint32_t qkey)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = qkey,
+	};
+
+	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+			  IBV_QP_PORT | IBV_QP_QKEY))
+		return false;
+	TRY(qp_to(qp, IBV_QPS_RTR));
+	attr.qp_state = IBV_QPS_RTS;
+	return !ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+struct ibv_ah *ah_here(void)
+{
+	struct ibv_ah_attr attr = {
+		.is_global = 1,
+		.port_num = 1,
+		.grh = { gid, 0, gid_index, 64, 0 },
+	};
+
+	return ibv_create_ah(pd, &attr);
 }
 
 bool qp_to_err(struct ibv_qp *qp)
@@ -384,6 +426,16 @@ int main(int argc, char **argv)
 	run("XRC: domains and QPs opened again", test_xrc_making);
 	run("XRC: a queue of another process", test_xrc_processes);
 	run("an SRQ of another size", test_srq_resize);
+	run("a test for each capability", test_capabilities);
+	run("the longest queues", test_longest);
+	run("the longest SRQ", test_longest_srq);
+	run("as many pieces as a message may have", test_most_pieces);
+	run("as many READs as may be under way", test_most_reads);
+	run("as many groups, and QPs in one", test_most_groups);
+	run("many objects of each kind", test_many);
+	run("the state that a QP is in", test_current_state);
+	run("one port, one P_Key", test_other_port);
+	run("violations are counted", test_violations);
 	run("all is given back", test_clean_up);
 	return 0;
 }

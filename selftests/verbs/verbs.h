@@ -66,7 +66,10 @@ struct pair {
 void why(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 bool pair_make(struct pair *p, int cqe);
+bool pair_make_cap(struct pair *p, int cqe, uint32_t wr, uint32_t sge);
 bool pair_connect(struct pair *p);
+/* Again, with as many READs under way, and answered, at a time */
+bool pair_reads(struct pair *p, int init, int dest);
 /* By RESET, from any state */
 bool pair_again(struct pair *p);
 void pair_free(struct pair *p);
@@ -75,6 +78,10 @@ bool qp_to(struct ibv_qp *qp, enum ibv_qp_state state);
 bool qp_connect(struct ibv_qp *qp, uint32_t peer, uint32_t psn);
 /* From RESET, by INIT */
 bool qp_to_err(struct ibv_qp *qp);
+
+/* UD: from RESET to RTS; the way to the device itself */
+bool qp_datagram(struct ibv_qp *qp, uint32_t qkey);
+struct ibv_ah *ah_here(void);
 
 struct ibv_sge sge_of(int side, uint32_t off, uint32_t len);
 int post_wr(struct ibv_qp *qp, struct ibv_send_wr *wr);
@@ -106,10 +113,22 @@ bool test_events(void);
 bool test_vectors(void);
 bool test_solicited(void);
 bool test_overflow(void);
+/* refuse.c */
 bool test_unsupported(void);
 /* annex.c */
 bool test_flush_memory(void);
 bool test_atomic_write(void);
+/* limits.c */
+bool test_capabilities(void);
+bool test_longest(void);
+bool test_longest_srq(void);
+bool test_most_pieces(void);
+bool test_most_reads(void);
+bool test_most_groups(void);
+bool test_many(void);
+bool test_current_state(void);
+bool test_other_port(void);
+bool test_violations(void);
 /* xrc.c */
 bool test_xrc_operations(void);
 bool test_xrc_refusals(void);

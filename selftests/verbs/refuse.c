@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What other devices have and this one has not: each is refused with the error
+ * that docs/concepts.md names, and by ibv_query_device() not advertised. One thread.
+ */
+#include "verbs.h"
+
+/* By pointer, as most of verbs: errno says why */
+static bool no(const char *what, const void *made, int want)
+{
+	NEED(!made && errno == want, "%s: %s", what,
+	     made ? "made" : strerror(errno));
+	errno = 0;
+	return true;
+}
+
+/* By return value, the others */
+static bool not(const char *what, int err, int want)
+{
+	NEED(err == want, "%s: %s", what, err ? strerror(err) : "done");
+	return true;
+}
+
+static bool queue_pairs(struct pair *p)
+{
+	static const int types[] = {
+		0,				/* SMI: QP 0 */
+		1,				/* GSI: QP 1 */
+		5, 6, 7,			/* raw IPv6, raw Ethertype, RD */
+		IBV_QPT_RAW_PACKET, IBV_QPT_DRIVER,
+	};
+	struct ibv_qp_init_attr qp = {
+		.send_cq = p->cq[0],
+		.recv_cq = p->cq[0],
+		.cap = { 1, 1, 1, 1, 0 },
+	};
+	struct ibv_qp_init_attr_ex tso = {
+		.send_cq = p->cq[0],
+		.recv_cq = p->cq[0],
+		.cap = { 1, 1, 1, 1, 0 },
+		.qp_type = IBV_QPT_UD,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_MAX_TSO_HEADER,
+		.pd = pd,
+		.max_tso_header = 64,
+	};
+	struct ibv_wq_init_attr wq = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1,
+		.pd = pd, .cq = p->cq[0],
+	};
+	char name[32];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		qp.qp_type = types[i];
+		snprintf(name, sizeof(name), "QP of type %d", types[i]);
+		TRY(no(name, ibv_create_qp(pd, &qp), EOPNOTSUPP));
+	}
+	TRY(no("TSO", ibv_create_qp_ex(ctx, &tso), EOPNOTSUPP));
+	return no("work queue", ibv_create_wq(ctx, &wq), EOPNOTSUPP);
+}
+
+static bool paths(struct pair *p)
+{
+	struct ibv_qp_attr attr = { .path_mig_state = IBV_MIG_REARM };
+	struct ibv_ah_attr lid = { .dlid = 1, .port_num = 1 };
+	struct ibv_send_wr tso = { .opcode = IBV_WR_TSO };
+	struct ibv_port_attr port;
+
+	int err;
+
+	err = ibv_modify_qp(p->qp[0], &attr, IBV_QP_PATH_MIG_STATE);
+	TRY(not("automatic path migration", err, EOPNOTSUPP));
+	attr.rate_limit = 1000;
+	err = ibv_modify_qp(p->qp[0], &attr, IBV_QP_RATE_LIMIT);
+	TRY(not("rate limit", err, EOPNOTSUPP));
+	TRY(not("post of TSO", post_wr(p->qp[0], &tso), EOPNOTSUPP));
+	TRY(no("a path by LID", ibv_create_ah(pd, &lid), EINVAL));
+	NEED(!ibv_query_port(ctx, 1, &port) && !port.lid && !port.sm_lid &&
+	     port.link_layer == IBV_LINK_LAYER_ETHERNET,
+	     "LID %u, SM's %u, link layer %u", port.lid, port.sm_lid,
+	     port.link_layer);
+	return true;
+}
+
+static bool memory(void)
+{
+	struct ibv_alloc_dm_attr dm = { .length = 4096 };
+	struct ibv_sge sge = { (uintptr_t)buf, 4096, mr->lkey };
+	struct ibv_mr *r;
+
+	r = ibv_reg_mr(pd, buf, 4096, IBV_ACCESS_ON_DEMAND);
+	TRY(no("on-demand region", r, EOPNOTSUPP));
+	r = ibv_reg_mr(pd, buf, 4096, IBV_ACCESS_FLUSH_PERSISTENT);
+	TRY(no("persistent region", r, EOPNOTSUPP));
+	r = ibv_reg_dmabuf_mr(pd, 0, 4096, 0, 0, 0);
+	TRY(no("region of a dmabuf", r, EOPNOTSUPP));
+	TRY(no("device memory", ibv_alloc_dm(ctx, &dm), EOPNOTSUPP));
+	return not("advice", ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH,
+					   0, &sge, 1), EOPNOTSUPP);
+}
+
+static bool others(struct pair *p)
+{
+	struct ibv_srq_init_attr_ex srq = {
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM,
+		.attr = { 1, 1, 0 },
+		.srq_type = IBV_SRQT_TM,
+		.pd = pd,
+		.cq = p->cq[0],
+		.tm_cap = { 1, 1 },
+	};
+	struct ibv_counters_init_attr counters = {};
+	struct ibv_flow_attr flow = {
+		.type = IBV_FLOW_ATTR_SNIFFER, .size = sizeof(flow), .port = 1,
+	};
+	struct ibv_modify_cq_attr moderate = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { 8, 8 },
+	};
+
+	TRY(no("tag matching", ibv_create_srq_ex(ctx, &srq), EOPNOTSUPP));
+	TRY(no("counters", ibv_create_counters(ctx, &counters), EOPNOTSUPP));
+	TRY(no("flow rules", ibv_create_flow(p->qp[0], &flow), EOPNOTSUPP));
+	return not("CQ moderation", ibv_modify_cq(p->cq[0], &moderate),
+		   EOPNOTSUPP);
+}
+
+bool test_unsupported(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 4) && queue_pairs(&p) && paths(&p) &&
+		  memory() && others(&p);
+
+	pair_free(&p);
+	return ok;
+}
