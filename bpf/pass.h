@@ -24,13 +24,23 @@ extern int bpf_xroce_place(struct xroce_pass *p) __weak __ksym;
 extern int bpf_xroce_complete(struct xroce_pass *p) __weak __ksym;
 extern void bpf_xroce_end(struct xroce_pass *p, u32 how) __weak __ksym;
 
-/* Decide about the packet in hand. Return: XROCE_PASS_DONE or _CORE. */
+/*
+ * A policy is a function that sees the hot block with the packet under way in it,
+ * and says whether to drop that: bpf/policy.bpf.c is an example.
+ */
+#ifndef XROCE_POLICY
+#define XROCE_POLICY(hot) false
+#endif
+
+/* Decide about the packet in hand. Return: what bpf_xroce_end() is to be told. */
 static __always_inline u32 xroce_decide(struct xroce_pass *p)
 {
 	struct xroce_hot *hot = (void *)bpf_xroce_hot(p, sizeof(*hot));
 
 	if (!hot)
 		return XROCE_PASS_CORE;
+	if (XROCE_POLICY(hot))
+		return XROCE_PASS_DROP;
 	switch (xroce_way(hot)) {
 	case XROCE_WAY_PLACE:
 		/* When it fails the peer is told, and expected again. */
@@ -47,7 +57,7 @@ static __always_inline u32 xroce_decide(struct xroce_pass *p)
 
 /**
  * xroce_receive() - deal with a frame of a connected QP, if it is one
- * @stat: XROCE_XDP_FAST or XROCE_XDP_TAKEN, when that is returned
+ * @stat: where it counts, when it was one
  *
  * Return: XROCE_XDP_RX_TAKEN, XROCE_XDP_RX_LEFT or the CPU it is to be sent to.
  */
@@ -68,6 +78,8 @@ static __always_inline int xroce_receive(struct xdp_md *ctx,
 	bpf_xroce_end(p, how);
 	if (how == XROCE_PASS_DONE)
 		*stat = XROCE_XDP_FAST;
+	else if (how == XROCE_PASS_DROP)
+		*stat = XROCE_XDP_DROP_POLICY;
 	return XROCE_XDP_RX_TAKEN;
 }
 

@@ -196,7 +196,8 @@ __bpf_kfunc int bpf_xroce_complete(struct xroce_pass *p)
  * bpf_xroce_end() - let go of a packet and its QP; what is owed is sent soon
  * @p: the packet in hand
  * @how: XROCE_PASS_CORE: let the core deal with it, unless something was done
- *	already; else the packet is done with: it never came if nothing was done
+ *	already; else the packet is done with: it never came if nothing was done,
+ *	which XROCE_PASS_DROP says is meant
  */
 __bpf_kfunc void bpf_xroce_end(struct xroce_pass *p, u32 how)
 {
@@ -206,6 +207,8 @@ __bpf_kfunc void bpf_xroce_end(struct xroce_pass *p, u32 how)
 	if (how == XROCE_PASS_CORE && !p->done)
 		xroce_rx_core(qp, &p->krx.rx);
 	xroce_rx_end(qp, &p->krx.rx);
+	if (how == XROCE_PASS_DROP && !p->done)
+		p->krx.rx.verdict = XROCE_VERDICT_XDP + XROCE_XDP_DROP_POLICY;
 	p->qp = NULL;
 	xroce_trace_rx_xdp(p->link, p->krx.xdp, p->krx.rx.verdict);
 }

@@ -17,6 +17,7 @@ _rdmatool()
 	*type)		list='xroce rxe siw' ;;
 	*xdp)		list='off generic native auto' ;;
 	*steer)		list=off ;;
+	*policy)	list=off; compopt -o default ;;
 	link)		list='show add set del save restore' ;;
 	'link save'*|'link restore'*) compopt -o default; return ;;
 	gid)		list='show add del' ;;
@@ -24,7 +25,7 @@ _rdmatool()
 	cq|mr|stat)	list=show ;;
 	'qp set'*)	list='dev lqpn steer' ;;
 	'link add '*)	list='netdev type xdp' ;;
-	'link set '?*)	list='xdp steer' ;;
+	'link set '?*)	list='xdp steer policy' ;;
 	decode)		compopt -o default; return ;;
 	capture)	list=$rdma ;;
 	monitor*dev)	list=$rdma ;;

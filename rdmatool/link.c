@@ -314,15 +314,27 @@ static void set_steer(const struct xlink *xl, const char *list)
 		fail("link set %s: %s", xl->name, nl_why(err));
 }
 
+static void set_policy(const struct xlink *xl, const char *file)
+{
+	if (xl->xdp_mode == XROCE_XDP_MODE_OFF)
+		fail("link set %s: a policy is the XDP program's, and the link "
+		     "runs without (try: rdmatool link set %s xdp auto)",
+		     xl->name, xl->name);
+	if (!xdp_policy(xl, file))
+		fail("link set %s: policy %s: %s", xl->name, file ?: "off",
+		     xdp_why());
+}
+
 /**
  * link_set() - change it
  */
 void link_set(int argc, char **argv)
 {
-	const char *xdp = NULL, *steer = NULL;
+	const char *xdp = NULL, *steer = NULL, *policy = NULL;
 	const struct arg args[] = {
 		{ "xdp", &xdp },
 		{ "steer", &steer },
+		{ "policy", &policy },
 		{}
 	};
 	struct xlink xl;
@@ -331,8 +343,8 @@ void link_set(int argc, char **argv)
 	if (!argc)
 		usage("link set: NAME expected");
 	parse_args("link set", args, argc - 1, argv + 1);
-	if (!xdp && !steer)
-		usage("link set %s: xdp or steer expected", argv[0]);
+	if (!xdp && !steer && !policy)
+		usage("link set %s: xdp, steer or policy expected", argv[0]);
 	if (xdp)
 		mode = parse_mode("link set", xdp);
 	if (steer && strlen(steer) >= sizeof(xl.steer))
@@ -350,6 +362,10 @@ void link_set(int argc, char **argv)
 	if (steer) {
 		xlink_get(argv[0], &xl);
 		set_steer(&xl, steer);
+	}
+	if (policy) {
+		xlink_get(argv[0], &xl);
+		set_policy(&xl, strcmp(policy, "off") ? policy : NULL);
 	}
 }
 

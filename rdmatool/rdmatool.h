@@ -145,6 +145,7 @@ u32 gid_count(const struct rdev *dev, u32 port);
 /* xdp.c: the XDP program; false with a reason in xdp_why() */
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode);
 bool xdp_steer(const struct xlink *xl, const char *list);
+bool xdp_policy(const struct xlink *xl, const char *file);
 void xdp_unpin(const char *name);
 const char *xdp_pinned(const char *name);
 void xdp_stats(const struct xlink *xl,

@@ -399,6 +399,84 @@ bool xdp_steer(const struct xlink *xl, const char *list)
 	return ok;
 }
 
+/* The attached program's map is the new one's too. */
+static bool share_map(const struct xlink *xl, struct bpf_object *obj,
+		      const char *name)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, name);
+	int fd, err;
+
+	if (!map)
+		return no("there is no map %s: it is not made of xroce.bpf.c",
+			  name);
+	fd = find_map(xl, name);
+	if (fd < 0)
+		return false;
+	err = bpf_map__reuse_fd(map, fd);
+	close(fd);
+	return !err || no("the map %s: %s", name, strerror(-err));
+}
+
+/* Let the link's attachment have another program; no packet comes by none. */
+static bool swap_program(const struct xlink *xl, struct bpf_object *obj)
+{
+	struct bpf_program *here, *there;
+	struct cpus cpus;
+	int link, err;
+
+	here = bpf_object__find_program_by_name(obj, "xroce");
+	there = bpf_object__find_program_by_name(obj, "xroce_there");
+	if (!here || !there)
+		return no("it has no programs xroce and xroce_there");
+	if (!share_map(xl, obj, "xroce_stats") ||
+	    !share_map(xl, obj, "xroce_cpus"))
+		return false;
+	err = bpf_object__load(obj);
+	if (err)
+		return no("cannot load it: %s",
+			  *log_line ? log_line : strerror(-err));
+	cpus.map = bpf_map__fd(bpf_object__find_map_by_name(obj, "xroce_cpus"));
+	cpus.prog = bpf_program__fd(there);
+	if (*xl->steer && !each_cpu(xl->steer, add_cpu, &cpus))
+		return false;
+	link = bpf_link_get_fd_by_id(xl->link_id);
+	if (link < 0)
+		return no("cannot reach the attachment %u: %s", xl->link_id,
+			  strerror(errno));
+	err = bpf_link_update(link, bpf_program__fd(here), NULL) ? errno : 0;
+	close(link);
+	return !err || no("cannot attach it: %s", strerror(err));
+}
+
+/**
+ * xdp_policy() - let an object that was made of ours serve a link that has XDP
+ * @file: the object; NULL: our own
+ */
+bool xdp_policy(const struct xlink *xl, const char *file)
+{
+	struct xroce_bpf *own = NULL;
+	struct bpf_object *obj;
+	bool ok;
+
+	bpf_log_start();
+	if (!file) {
+		own = open_program();
+		if (!own)
+			return false;
+		obj = own->obj;
+	} else {
+		obj = bpf_object__open_file(file, NULL);
+		if (!obj)
+			return no("%s", *log_line ? log_line : strerror(errno));
+	}
+	ok = swap_program(xl, obj);
+	if (own)
+		xroce_bpf__destroy(own);
+	else
+		bpf_object__close(obj);
+	return ok;
+}
+
 /**
  * xdp_stats() - call @fn for each counter of the attached program
  */
@@ -449,6 +527,13 @@ bool xdp_steer(const struct xlink *xl, const char *list)
 {
 	(void)xl;
 	(void)list;
+	return no_bpf();
+}
+
+bool xdp_policy(const struct xlink *xl, const char *file)
+{
+	(void)xl;
+	(void)file;
 	return no_bpf();
 }
 

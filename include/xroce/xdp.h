@@ -28,7 +28,8 @@
 	X(DROP_SHORT, drop_short, "shorter than their headers, pad and ICRC") \
 	X(DROP_OPCODE, drop_opcode, "opcode undefined") \
 	X(DROP_TVER, drop_tver, "transport version not 0") \
-	X(DROP_LENGTH, drop_length, "payload where none may be, or all of it pad")
+	X(DROP_LENGTH, drop_length, "payload where none may be, or all of it pad") \
+	X(DROP_POLICY, drop_policy, "for a QP, and a policy did not want it")
 
 enum xroce_xdp_stat {
 #define XROCE_XDP_ENUM(sym, name, text) XROCE_XDP_##sym,
@@ -48,6 +49,7 @@ enum xroce_xdp_stat {
 /* What bpf_xroce_end() is told. */
 #define XROCE_PASS_CORE		0
 #define XROCE_PASS_DONE		1
+#define XROCE_PASS_DROP		2
 
 /**
  * struct xroce_xdp_addr - whom a frame is for

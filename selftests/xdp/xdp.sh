@@ -26,6 +26,7 @@ topo_need rdmatool bpftool nsenter ethtool
 modprobe xroce || skip_all "no module xroce"
 OBJ=/usr/lib/xroce/xroce.bpf.o
 [ -e "$OBJ" ] || OBJ=../../bpf/xroce.bpf.o
+POLICY=${OBJ%/*}/policy.bpf.o
 
 # Unlike `ip netns exec` this keeps /sys, and with it bpffs and tracefs
 frames() {
@@ -340,6 +341,65 @@ scribbled() {
 	topo_clear
 }
 
+# Programs swapped in and out, one after the other, until we are ended
+change_policies() {
+	while :; do
+		n2 rdmatool link set "$RDMA2" policy "$POLICY" || return
+		n1 rdmatool link set "$RDMA1" policy "$POLICY" || return
+		echo swapped >>"$TOPO_TMP/swaps"
+		n2 rdmatool link set "$RDMA2" policy off || return
+		n1 rdmatool link set "$RDMA1" policy off || return
+	done
+}
+
+# refused FILE WORDS - and the program stays the one that it is
+refused() {
+	local out was
+	was=$(n2 rdmatool -j link show "$RDMA2" | jq '.[0].prog')
+	out=$(n2 rdmatool link set "$RDMA2" policy "$1" 2>&1) && return 1
+	echo "$out"
+	[[ $out == *"$2"* ]] &&
+		[ "$was" = "$(n2 rdmatool -j link show "$RDMA2" | jq '.[0].prog')" ]
+}
+
+# What a policy is for, and that nobody else notices
+with_policy() {
+	local pid qpn map dropped
+	topo_direct 4200
+	try "two hosts" rdma_up
+	: >"$TOPO_TMP/swaps"
+	change_policies &
+	pid=$!
+	topo_pids+=("$pid")
+	rc "policies change" forward -m 1024 -r 40 mix many
+	try "they went on changing" kill "$pid"
+	bg_end "$pid" 2>/dev/null
+	try "policies changed $(wc -l <"$TOPO_TMP/swaps") times" \
+		[ "$(wc -l <"$TOPO_TMP/swaps")" -gt 4 ]
+	try "no such policy" refused /nowhere.bpf.o "No such file"
+	try "a policy that is none" refused ../lib/xdp_pass.bpf.o "no programs xroce"
+	try "a policy that the verifier refuses" refused wrong.bpf.o "policy wrong.bpf.o"
+	try "a policy" n2 rdmatool link set "$RDMA2" policy "$POLICY"
+	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -n 100000000 \
+		-g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" >"$TOPO_TMP/victim"
+	wait_for 10 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
+	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -n 100000000 \
+		-g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
+	pid=$!
+	wait_for 10 eval '[ "$(counter "$NS2" "$RDMA2" rdma_recvs)" -gt 100 ]'
+	qpn=$(n2 rdmatool -j qp show type RC | jq '[.[] | select(.state == "RTS")][0].lqpn')
+	map=$(bpftool -j map show | jq '[.[] | select(.name == "policy_every")][-1].id')
+	# all of its packets: its peer runs out of retries
+	try "QP $qpn hears nothing more" bpftool map update id "$map" \
+		key $((qpn & 255)) $((qpn >> 8 & 255)) $((qpn >> 16)) 0 value 1 0 0 0
+	try "and its peer gives up" wait_for 30 eval "! kill -0 $pid"
+	dropped=$(counter "$NS2" "$RDMA2" xdp_drop_policy)
+	try "$dropped packets dropped and counted" [ "$dropped" -gt 3 ]
+	rc "beside it" forward -m 1024 -r 10 mix
+	try "no policy" n2 rdmatool link set "$RDMA2" policy off
+	topo_clear
+}
+
 # rdma_rxe on a netdev that has the program
 with_rxe() {
 	local map how=xdpdrv
@@ -369,6 +429,7 @@ in_place
 if [ "$XROCE_XDP" = native ]; then
 	under_change
 	scribbled
+	with_policy
 fi
 with_rxe
 try "$XROCE_XDP: nothing holds the module" unload
