@@ -78,28 +78,35 @@ during() {
 	return $status
 }
 
-# flooded NAME KIND SOURCES... - half of what comes beside other packets
-flooded() {
-	local name="$label: $1" before after taken kib=0
-	shift
-	during floods other "${@:2}" >"$TOPO_TMP/floods" 2>&1
+# measure KIND SOURCES... - sets $before: beside other packets; $after: in the flood
+measure() {
+	during floods other "${@:2}" || return
 	before=$came
-	taken=$(unwanted)
-	kib=$(free_kib)
-	if ! during floods "$@" >"$TOPO_TMP/floods" 2>&1; then
-		not_ok "$name" "$(tr '\n' ';' <"$TOPO_TMP/floods")"
-		return
-	fi
-	kib=$((kib - $(free_kib)))
-	taken=$(($(unwanted) - taken))
+	taken=$(unwanted) kib=$(free_kib)
+	during floods "$@" || return
 	after=$came
+	kib=$((kib - $(free_kib))) taken=$(($(unwanted) - taken))
 	during quiet
-	echo "# $1: $after WRITEs/s, $before beside others, $came alone;" \
-		"$taken unwanted; $kib KiB"
-	if [ "$before" -lt 100 ] || [ "$came" -lt 100 ]; then
+}
+
+# flooded NAME KIND SOURCES... - half of what comes beside other packets. A guest
+# has not always the same share of its host: once more, and once more
+flooded() {
+	local name="$label: $1" before=0 after=0 taken kib try
+	shift
+	for try in 1 2 3; do
+		if ! measure "$@" >"$TOPO_TMP/floods" 2>&1; then
+			not_ok "$name" "$(tr '\n' ';' <"$TOPO_TMP/floods")"
+			return
+		fi
+		echo "# $1: $after WRITEs/s, $before beside others, $came alone;" \
+			"$taken unwanted; $kib KiB"
+		[ $((after * 2)) -lt "$before" ] || break
+	done
+	if [ "$came" -lt 100 ]; then
 		not_ok "$name" "the connections are at a stand: $(r1 rdmatool -d stat)"
 	elif [ $((after * 2)) -lt "$before" ]; then
-		not_ok "$name" "$before WRITEs/s, then $after"
+		not_ok "$name" "$before WRITEs/s, then $after, $try times"
 	elif [ "$taken" -lt $((seconds * rate / 4)) ]; then
 		not_ok "$name" "only $taken packets were found to be unwanted"
 	elif [ "$kib" -gt 65536 ]; then
