@@ -59,22 +59,23 @@ floods() {
 	[ "$kind" != fuzz ] || field1=epsn
 	# shellcheck disable=SC2046
 	nm ./flood p1 "$(mac "$NS1" "$ETH1")" "$4" "$V4.1" "$2" "$kind" "$seconds" \
-		"$rate" $(qps "$RNS1" "$RDMA1" $field1) &
+		"$rate" $(qps "$RNS1" "$RDMA1" "$field1") &
 	a=$!
 	# shellcheck disable=SC2046
 	nm ./flood p2 "$(mac "$NS2" "$ETH2")" "$5" "$V4.2" "$3" "$kind" "$seconds" \
-		"$rate" $(qps "$RNS2" "$RDMA2" $field2) &
+		"$rate" $(qps "$RNS2" "$RDMA2" "$field2") &
 	b=$!
-	wait $a && wait $b
+	wait "$a" && wait "$b"
 }
 
 quiet() { sleep "$seconds"; }
 
 # during COMMAND... - sets $came: messages in a second meanwhile
 during() {
-	local before=$(writes) since=${EPOCHREALTIME/./} status=0
+	local begun since=${EPOCHREALTIME/./} status=0
+	begun=$(writes)
 	"$@" || status=$?
-	came=$((($(writes) - before) * 1000000 / (${EPOCHREALTIME/./} - since)))
+	came=$((($(writes) - begun) * 1000000 / (${EPOCHREALTIME/./} - since)))
 	return $status
 }
 

@@ -11,6 +11,7 @@
 COUNT=${XROCE_LIFE_COUNT:-${XROCE_LONG:+1000}}
 COUNT=${COUNT:-4}
 PAIRS=${PAIRS:-${XROCE_LIFE_PAIRS:-$((COUNT < 20 ? 2 : 10))}}
+# shellcheck disable=SC2034
 ROUNDS=$(((COUNT + PAIRS - 1) / PAIRS))
 
 # Pair I: links xra$I over netdev xra$I, 198.18.$I.1 in $NS1, and xrb$I over xrb$I,
@@ -126,7 +127,7 @@ life_label() {
 	label="$XROCE_XDP, netns $(rdma system show | sed 's/.*netns \([a-z]*\).*/\1/')"
 }
 
-# life_begin [PAIRS-OF-SIDES]
+# life_begin - $sides: pairs of sides, if not one for each pair of links
 life_begin() {
 	local why i
 	topo_begin
@@ -147,7 +148,7 @@ life_begin() {
 		tap_end
 	done
 	# what is kept for ever once it has been needed, as pages for frames
-	try "$label: traffic" ./life -t 18 -n 2 -p "${1:-$PAIRS}" "${SIDES[@]}" destroy
+	try "$label: traffic" ./life -t 18 -n 2 -p "${sides:-$PAIRS}" "${SIDES[@]}" destroy
 	life_before=$(life_things)
 	life_kib_before=$(life_kib)
 }

@@ -17,7 +17,7 @@ cd "$(dirname "$0")" || exit 1
 
 sides=$PAIRS
 PAIRS=1
-life_begin "$sides"
+life_begin
 # one side, the other, both: each side as often as was asked for
 thing "kill -9" ./life -t 18 -n $(((ROUNDS * 3 + 1) / 2)) -p "$sides" "${SIDES[@]}" kill
 try "$label: nothing is left" life_settled
