@@ -8,7 +8,8 @@
 #   |            bond0.7|         | eth0.7            |
 #   +-------------------+         +-------------------+
 #
-# XROCE_XDP=off|generic
+# XROCE_XDP=off|generic (and that for native, where a bond's ports, which have no
+# link, would run the program)
 
 # shellcheck source-path=SCRIPTDIR
 cd "$(dirname "$0")" || exit 1
@@ -17,6 +18,7 @@ DEVTYPE=xroce
 . ../lib/topo.sh
 
 topo_need rdmatool ibv_rc_pingpong ibv_ud_pingpong
+[ "$XROCE_XDP" != native ] || XROCE_XDP=generic
 label="xroce $XROCE_XDP"
 topo_begin
 topo_veth "$NS1" eth0 "$NS2" eth0 1500
