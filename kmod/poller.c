@@ -7,6 +7,7 @@
  */
 #include <linux/ktime.h>
 #include <linux/sched.h>
+#include <linux/sched/stat.h>
 #include <linux/sched/vhost_task.h>
 #include <linux/slab.h>
 
@@ -80,6 +81,7 @@ static void poller_rest(struct xroce_poller *p)
 static bool poller_fn(void *data)
 {
 	struct xroce_poller *p = data;
+	bool found;
 	u64 now;
 
 	if (!p->awake && !READ_ONCE(p->rung))
@@ -87,13 +89,18 @@ static bool poller_fn(void *data)
 	__set_current_state(TASK_RUNNING);
 	mutex_lock(&p->mutex);
 	now = ktime_get_ns();
-	if (poller_look(p) || xchg(&p->rung, false))
+	found = poller_look(p);
+	if (xchg(&p->rung, false) || found)
 		p->last = now;
 	p->awake = now - p->last < p->idle;
 	if (!p->awake)
 		poller_rest(p);
 	mutex_unlock(&p->mutex);
-	cond_resched();
+	/* Who shares this CPU may be about to post: spinning would keep it from that. */
+	if (found || single_task_running())
+		cond_resched();
+	else
+		yield();
 	return true;
 }
 

@@ -7,7 +7,7 @@
 #
 #   bench.sh SET|SPEC...	basic, quick, full or polling; a SPEC is xroce_bench's
 #
-# XROCE_BENCH_KINDS: of what (xroce xroce-loop rxe rxe-loop tcp). XROCE_BENCH_SYMBOLS: a directory
+# XROCE_BENCH_KINDS: of what (xroce xroce-poll xroce-loop rxe rxe-loop tcp). XROCE_BENCH_SYMBOLS: a directory
 # that gets addresses and names of the kernel and of the programs of each kind.
 #
 # rdma_rxe of 6.12 serves the first namespace only. There it has both ends of a
@@ -25,7 +25,7 @@ DEVTYPE=xroce
 
 OUT=${XROCE_BENCH_OUT:-/results/bench.jsonl}
 SETS=("${@:-quick}")
-KINDS=${XROCE_BENCH_KINDS:-xroce xroce-loop rxe rxe-loop tcp}
+KINDS=${XROCE_BENCH_KINDS:-xroce xroce-poll xroce-loop rxe rxe-loop tcp}
 [ "${SETS[*]}" != full ] || TCP_SECONDS=3
 ICOUNT=${XROCE_BENCH_ICOUNT:-1}
 failed=()
@@ -256,10 +256,21 @@ tcp() {
 
 wanted() { [[ " $KINDS " == *" $1 "* ]]; }
 
+# What system calls matter for, without them (docs/design.md, doorbells)
+polled() {
+	local spec specs=()
+	for spec; do
+		[[ ,$spec, != *,size=@(2|8|64),* || $spec == *list=* ]] || specs+=("$spec")
+	done
+	[ ${#specs[@]} = 0 ] || XROCE_POLL_US=50 bench xroce-poll "$RNS1" "$RDMA1" \
+		"$RNS2" "$RDMA2" "${specs[@]}"
+}
+
 ours() {
 	rdma_up || die "xroce: no devices"
 	! wanted tcp || tcp attached
 	! wanted xroce || bench xroce "$RNS1" "$RDMA1" "$RNS2" "$RDMA2" "$@"
+	! wanted xroce-poll || polled "$@"
 	! wanted xroce-loop || bench xroce-loop "$RNS1" "$RDMA1" "$RNS1" "$RDMA1" "$@"
 	rdma_down
 }
@@ -329,7 +340,7 @@ round() {
 	mapfile -t specs < <(specs "${SETS[@]}")
 	topo_direct "$mtu"
 	! wanted tcp || tcp offloads
-	if wanted xroce || wanted xroce-loop; then
+	if wanted xroce || wanted xroce-poll || wanted xroce-loop; then
 		ours "${specs[@]}"
 	fi
 	if ! wanted rxe && ! wanted rxe-loop; then
