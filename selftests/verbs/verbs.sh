@@ -42,5 +42,5 @@ if ! why=$(rdma_up 2>&1); then
 	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
 	tap_end
 fi
-results < <(r1 timeout 500 ./verbs "$RDMA1" "$(gid_index)" 2>&1; echo "exit $?")
+results < <(r1 timeout 1700 ./verbs "$RDMA1" "$(gid_index)" 2>&1; echo "exit $?")
 tap_end
