@@ -441,12 +441,29 @@ static int xroce_ib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 	return err;
 }
 
+/* NULL once it is being destroyed, when a dump of resources may still ask. */
+static struct xroce_kqp *kqp_get(struct ib_qp *ib)
+{
+	struct xroce_kqp *kqp;
+
+	rcu_read_lock();
+	kqp = READ_ONCE(container_of(ib, struct xroce_ibqp, ib)->kqp);
+	if (kqp && !refcount_inc_not_zero(&kqp->users))
+		kqp = NULL;
+	rcu_read_unlock();
+	return kqp;
+}
+
 static int xroce_ib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 			     int mask, struct ib_qp_init_attr *init)
 {
-	struct xroce_kqp *kqp = to_kqp(ib);
-	struct xroce_qp *qp = &kqp->qp;
+	struct xroce_kqp *kqp = kqp_get(ib);
+	struct xroce_qp *qp;
 
+	/* A dump leaves that one out. */
+	if (!kqp)
+		return -EAGAIN;
+	qp = &kqp->qp;
 	mutex_lock(&kqp->mutex);
 	*attr = kqp->attr;
 	spin_lock_bh(&qp->lock);
@@ -471,6 +488,7 @@ static int xroce_ib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 	init->sq_sig_type = qp->req.sig_all ? IB_SIGNAL_ALL_WR :
 					      IB_SIGNAL_REQ_WR;
 	init->qp_type = ib->qp_type;
+	xroce_kqp_put(kqp);
 	return 0;
 }
 
