@@ -99,7 +99,9 @@ static int xroce_ib_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 		      GFP_KERNEL_ACCOUNT : GFP_ATOMIC);
 	if (!kah)
 		return -ENOMEM;
+	kah->link = link;
 	kah->ah.pd = ib->pd;
+	kah->pdn = ib->pd->res.id;
 	kah->attr = *attr;
 	kah->attr.grh.sgid_attr = NULL;
 	err = xroce_path(link, &kah->ah.av, attr,

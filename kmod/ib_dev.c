@@ -310,7 +310,6 @@ void xroce_ib_init(struct xroce_link *link)
 	ib_set_device_ops(ib, &xroce_srq_ops);
 	ib_set_device_ops(ib, &xroce_mcast_ops);
 	ib_set_device_ops(ib, &xroce_post_ops);
-	ib_set_device_ops(ib, &xroce_stats_ops);
 	ib_set_device_ops(ib, &xroce_res_ops);
 }
 

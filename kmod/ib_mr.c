@@ -86,6 +86,8 @@ static struct xroce_kmr *kmr_alloc(struct ib_pd *pd, enum xroce_mr_kind kind)
 	if (kmr) {
 		kmr->mr.kind = kind;
 		kmr->mr.pd = pd;
+		kmr->link = to_xlink(pd->device);
+		kmr->pdn = pd->res.id;
 	}
 	return kmr;
 }

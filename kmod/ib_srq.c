@@ -8,10 +8,16 @@
 
 static int xroce_ib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 {
+	struct xroce_ksrq *srq = to_ksrq(ib);
+
 	/* Its QPs are gone, and with them who would take from it; not XRC's. */
 	if (ib->srq_type == IB_SRQT_XRC)
-		xroce_table_del_srq(to_ksrq(ib));
-	xroce_ring_free(to_ksrq(ib)->ring);
+		xroce_table_del_srq(srq);
+	/* A dump of resources may be looking. */
+	spin_lock_irq(&srq->rq.lock);
+	srq->rq.ring = NULL;
+	spin_unlock_irq(&srq->rq.lock);
+	xroce_ring_free(srq->ring);
 	atomic_dec(&to_xlink(ib->device)->srqs);
 	return 0;
 }

@@ -262,6 +262,7 @@ static struct xroce_link *link_alloc(struct net *net, struct net_device *ndev)
 	netdev_hold(ndev, &link->ndev_tracker, GFP_KERNEL);
 	link->dev.cwnd_init = XROCE_CWND_INIT;
 	link->dev.cwnd_max = XROCE_CWND_MAX;
+	link->dev.cnp_gap = XROCE_CNP_GAP;
 	spin_lock_init(&link->gid_lock);
 	hash_init(link->gids);
 	mutex_init(&link->xdp_lock);

@@ -13,41 +13,38 @@
 
 static struct genl_family xroce_nl_family;
 
-static struct xroce_link *link_by_ifindex(struct net *net, u32 ifindex)
+/* The link that a request names, by its name or its netdev; to be put. */
+static struct xroce_link *nl_link(struct net *net, struct nlattr *name,
+				  struct nlattr *ifindex,
+				  struct netlink_ext_ack *extack)
 {
 	struct xroce_link *link = NULL;
 	struct net_device *ndev;
 
-	ndev = dev_get_by_index(net, ifindex);
-	if (ndev) {
-		link = xroce_link_get(ndev);
-		dev_put(ndev);
-	}
-	return link;
-}
-
-/* The link that a request names; to be put. */
-static struct xroce_link *link_of(struct genl_info *info)
-{
-	struct nlattr *name = info->attrs[XROCE_A_LINK_DEV_NAME];
-	struct nlattr *ifindex = info->attrs[XROCE_A_LINK_IFINDEX];
-	struct net *net = genl_info_net(info);
-	struct xroce_link *link;
-
 	if (!name == !ifindex) {
-		NL_SET_ERR_MSG(info->extack,
+		NL_SET_ERR_MSG(extack,
 			       "name the link either by dev-name or by ifindex");
 		return ERR_PTR(-EINVAL);
 	}
-	if (name)
+	if (name) {
 		link = xroce_link_get_by_name(net, nla_data(name));
-	else
-		link = link_by_ifindex(net, nla_get_u32(ifindex));
+	} else {
+		ndev = dev_get_by_index(net, nla_get_u32(ifindex));
+		if (ndev)
+			link = xroce_link_get(ndev);
+		dev_put(ndev);
+	}
 	if (link)
 		return link;
-	NL_SET_ERR_MSG_ATTR(info->extack, name ?: ifindex,
+	NL_SET_ERR_MSG_ATTR(extack, name ?: ifindex,
 			    "no such xroce link in this network namespace");
 	return ERR_PTR(-ENODEV);
+}
+
+static struct xroce_link *link_of(struct genl_info *info)
+{
+	return nl_link(genl_info_net(info), info->attrs[XROCE_A_LINK_DEV_NAME],
+		       info->attrs[XROCE_A_LINK_IFINDEX], info->extack);
 }
 
 int xroce_nl_link_new_doit(struct sk_buff *skb, struct genl_info *info)
@@ -159,6 +156,9 @@ static int put_link(struct sk_buff *skb, struct xroce_link *link, u32 portid,
 	    nla_put_u32(skb, XROCE_A_LINK_IFINDEX, link->ndev->ifindex) ||
 	    nla_put_string(skb, XROCE_A_LINK_IFNAME, link->ndev->name) ||
 	    nla_put_u32(skb, XROCE_A_LINK_ROCE_MTU, xroce_link_mtu(link)) ||
+	    nla_put_u32(skb, XROCE_A_LINK_CWND_INIT, link->dev.cwnd_init) ||
+	    nla_put_u32(skb, XROCE_A_LINK_CWND_MAX, link->dev.cwnd_max) ||
+	    nla_put_u32(skb, XROCE_A_LINK_CNP_GAP, link->dev.cnp_gap) ||
 	    put_xdp(skb, link) || put_steer(skb, link)) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
@@ -294,11 +294,18 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list,
 	return err;
 }
 
+/* Whoever looks next sees it: a QP's window adapts, or is new. */
+static void set_u32(u32 *val, struct nlattr *attr)
+{
+	if (attr)
+		WRITE_ONCE(*val, nla_get_u32(attr));
+}
+
 int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	struct nlattr *fd = info->attrs[XROCE_A_LINK_XDP_FD];
-	struct nlattr *detach = info->attrs[XROCE_A_LINK_XDP_DETACH];
-	struct nlattr *steer = info->attrs[XROCE_A_LINK_STEER];
+	struct nlattr **a = info->attrs, *fd = a[XROCE_A_LINK_XDP_FD];
+	struct nlattr *detach = a[XROCE_A_LINK_XDP_DETACH];
+	struct nlattr *steer = a[XROCE_A_LINK_STEER];
 	struct xroce_link *link;
 	int err = 0;
 
@@ -316,6 +323,11 @@ int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
 		err = link_xdp_set(link, fd, info->extack);
 	if (!err && detach)
 		xroce_link_xdp_detach(link);
+	if (!err) {
+		set_u32(&link->dev.cwnd_init, a[XROCE_A_LINK_CWND_INIT]);
+		set_u32(&link->dev.cwnd_max, a[XROCE_A_LINK_CWND_MAX]);
+		set_u32(&link->dev.cnp_gap, a[XROCE_A_LINK_CNP_GAP]);
+	}
 	xroce_link_put(link);
 	return err;
 }
@@ -326,54 +338,13 @@ static u32 ring_fill(const struct xroce_ring *ring, u32 cons, u32 depth)
 	return ring ? min(READ_ONCE(ring->prod) - cons, depth) : 0;
 }
 
-struct qp_attr {
-	u16 attr;
-	u32 value;
-};
-
-#define QP_ATTRS	24
-
-/* What is told of a QP, as it stands now; under its lock. */
-static void qp_attrs(const struct xroce_qp *qp, struct qp_attr *attrs)
-{
-	const struct xroce_hot *hot = &qp->hot;
-	const struct xroce_req *req = &qp->req;
-	const struct xroce_rq *rq = qp->rq;
-	const struct qp_attr now[] = {
-		{ XROCE_A_QP_STATE, hot->state },
-		{ XROCE_A_QP_DEST_QPN, hot->dest_qpn },
-		{ XROCE_A_QP_PATH_MTU, xroce_mtu(qp) },
-		{ XROCE_A_QP_PKEY, qp->pkey },
-		{ XROCE_A_QP_ACCESS, qp->access },
-		{ XROCE_A_QP_EPSN, hot->epsn },
-		{ XROCE_A_QP_MSN, hot->msn },
-		{ XROCE_A_QP_RD_ACTIVE, qp->resp.rd_active },
-		{ XROCE_A_QP_UNA_PSN, hot->una },
-		{ XROCE_A_QP_NEXT_PSN, hot->next },
-		{ XROCE_A_QP_MAX_PSN, hot->max },
-		{ XROCE_A_QP_RD_OUTSTANDING, req->rd_tail - req->rd_head },
-		{ XROCE_A_QP_CWND, req->cwnd },
-		{ XROCE_A_QP_SSTHRESH, req->ssthresh },
-		{ XROCE_A_QP_RETRY_CNT, req->retry_cnt },
-		{ XROCE_A_QP_RETRIES, req->retries },
-		{ XROCE_A_QP_RNR_RETRY, req->rnr_retry },
-		{ XROCE_A_QP_RNR_RETRIES, req->rnr_retries },
-		{ XROCE_A_QP_ERROR_STATUS, qp->err_status },
-		{ XROCE_A_QP_ERROR_NAK, qp->err_nak },
-		{ XROCE_A_QP_SQ_DEPTH, req->depth },
-		{ XROCE_A_QP_RQ_DEPTH, rq->mask + 1 },
-		/* The rings go after a QP is dead. */
-		{ XROCE_A_QP_SQ_FILL, qp->dead ? 0 :
-		  ring_fill(req->ring, req->head, req->depth) },
-		{ XROCE_A_QP_RQ_FILL, qp->dead ? 0 :
-		  ring_fill(rq->ring, READ_ONCE(rq->cons), rq->mask + 1) },
-	};
-
-	BUILD_BUG_ON(ARRAY_SIZE(now) != QP_ATTRS);
-	memcpy(attrs, now, sizeof(now));
-}
-
-static int put_path(struct sk_buff *skb, const struct xroce_av *av)
+/**
+ * xroce_nl_path() - addresses and source port of a path, if it is known
+ * @skb: where to
+ * @av: the path
+ * @attr: attribute for the source, the next two are for the others
+ */
+int xroce_nl_path(struct sk_buff *skb, const struct xroce_av *av, int attr)
 {
 	struct in6_addr sgid, dgid;
 
@@ -389,89 +360,147 @@ static int put_path(struct sk_buff *skb, const struct xroce_av *av)
 	} else {
 		return 0;
 	}
-	return nla_put_in6_addr(skb, XROCE_A_QP_SGID, &sgid) ?:
-	       nla_put_in6_addr(skb, XROCE_A_QP_DGID, &dgid) ?:
-	       nla_put_u32(skb, XROCE_A_QP_SPORT,
+	return nla_put_in6_addr(skb, attr, &sgid) ?:
+	       nla_put_in6_addr(skb, attr + 1, &dgid) ?:
+	       nla_put_u32(skb, attr + 2,
 			   get_unaligned_be16(av->l3 + av->l3_len - 8));
 }
 
-static int put_qp_state(struct sk_buff *skb, struct xroce_qp *qp)
+/* XRC has none, and a dead QP's ring is gone; an SRQ's may change. */
+static void rq_state(struct xroce_rq *rq, u32 *depth, u32 *fill)
 {
-	struct qp_attr attrs[QP_ATTRS];
-	struct xroce_av av;
-	unsigned int i;
-	u64 timeout;
+	unsigned long flags;
 
-	spin_lock_bh(&qp->lock);
-	qp_attrs(qp, attrs);
-	timeout = qp->req.timeout;
-	av = qp->av;
-	spin_unlock_bh(&qp->lock);
-
-	for (i = 0; i < QP_ATTRS; i++)
-		if (nla_put_u32(skb, attrs[i].attr, attrs[i].value))
-			return -EMSGSIZE;
-	return nla_put_uint(skb, XROCE_A_QP_TIMEOUT, timeout) ?:
-	       put_path(skb, &av);
+	if (!rq)
+		return;
+	spin_lock_irqsave(&rq->lock, flags);
+	*depth = rq->mask + 1;
+	*fill = ring_fill(rq->ring, rq->cons, *depth);
+	spin_unlock_irqrestore(&rq->lock, flags);
 }
 
-static int put_qp(struct sk_buff *skb, struct xroce_kqp *kqp, u32 qpn,
-		  struct netlink_callback *cb)
+/* What is told of a QP, as it stands now; under its lock. */
+static int put_qp_state(struct sk_buff *skb, const struct xroce_qp *qp)
 {
-	struct ib_device *ib = &kqp->link->ib;
-	int cpu = READ_ONCE(kqp->steer_cpu);
+	const struct xroce_hot *hot = &qp->hot;
+	const struct xroce_req *req = &qp->req;
+	u32 rq_depth = 0, rq_fill = 0;
+	const struct { u16 attr; u32 value; } now[] = {
+		{ XROCE_A_QP_STATE, hot->state },
+		{ XROCE_A_QP_DEST_QPN, hot->dest_qpn },
+		{ XROCE_A_QP_PATH_MTU, xroce_mtu(qp) },
+		{ XROCE_A_QP_PKEY, qp->pkey }, { XROCE_A_QP_ACCESS, qp->access },
+		{ XROCE_A_QP_EPSN, hot->epsn }, { XROCE_A_QP_MSN, hot->msn },
+		{ XROCE_A_QP_RD_ACTIVE, qp->resp.rd_active },
+		{ XROCE_A_QP_UNA_PSN, hot->una }, { XROCE_A_QP_NEXT_PSN, hot->next },
+		{ XROCE_A_QP_MAX_PSN, hot->max },
+		{ XROCE_A_QP_RD_OUTSTANDING, req->rd_tail - req->rd_head },
+		{ XROCE_A_QP_CWND, req->cwnd }, { XROCE_A_QP_SSTHRESH, req->ssthresh },
+		{ XROCE_A_QP_RETRY_CNT, req->retry_cnt },
+		{ XROCE_A_QP_RETRIES, req->retries },
+		{ XROCE_A_QP_RNR_RETRY, req->rnr_retry },
+		{ XROCE_A_QP_RNR_RETRIES, req->rnr_retries },
+		{ XROCE_A_QP_ERROR_STATUS, qp->err_status },
+		{ XROCE_A_QP_ERROR_NAK, qp->err_nak },
+		{ XROCE_A_QP_SQ_DEPTH, req->depth },
+		/* The rings go after a QP is dead. */
+		{ XROCE_A_QP_SQ_FILL, qp->dead ? 0 :
+		  ring_fill(req->ring, req->head, req->depth) },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(now); i++)
+		if (nla_put_u32(skb, now[i].attr, now[i].value))
+			return -EMSGSIZE;
+	rq_state(qp->dead ? NULL : qp->rq, &rq_depth, &rq_fill);
+	return nla_put_u32(skb, XROCE_A_QP_RQ_DEPTH, rq_depth) ?:
+	       nla_put_u32(skb, XROCE_A_QP_RQ_FILL, rq_fill) ?:
+	       nla_put_uint(skb, XROCE_A_QP_TIMEOUT, req->timeout) ?:
+	       xroce_nl_path(skb, &qp->av, XROCE_A_QP_SGID);
+}
+
+static int put_object(struct sk_buff *skb, struct netlink_callback *cb,
+		      const struct xroce_nl_kind *kind, void *object,
+		      const struct ib_device *ib, bool keys)
+{
 	void *hdr;
+	int err;
 
 	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-			  &xroce_nl_family, NLM_F_MULTI, XROCE_CMD_QP_GET);
+			  &xroce_nl_family, NLM_F_MULTI, kind->cmd);
 	if (!hdr)
 		return -EMSGSIZE;
-	if (nla_put_string(skb, XROCE_A_QP_DEV_NAME, ib->name) ||
-	    nla_put_u32(skb, XROCE_A_QP_DEV_INDEX, ib->index) ||
-	    nla_put_u32(skb, XROCE_A_QP_QPN, qpn) ||
-	    put_qp_state(skb, &kqp->qp) ||
-	    (cpu >= 0 && nla_put_u32(skb, XROCE_A_QP_STEER_CPU, cpu))) {
+	err = nla_put_string(skb, XROCE_A_QP_DEV_NAME, ib->name) ?:
+	      nla_put_u32(skb, XROCE_A_QP_DEV_INDEX, ib->index) ?:
+	      kind->put(skb, object, keys);
+	if (err)
 		genlmsg_cancel(skb, hdr);
-		return -EMSGSIZE;
-	}
-	genlmsg_end(skb, hdr);
-	return 0;
+	else
+		genlmsg_end(skb, hdr);
+	return min(err, 0);
 }
 
-/*
- * The cursor is a QPN, so a dump goes on where it stopped whatever was created
- * or destroyed meanwhile. A QP found lives until the RCU read side ends.
+/**
+ * xroce_nl_dump() - tell of all objects of a kind, or of one link's
+ * @skb: where to
+ * @cb: the dump
+ * @kind: the kind
+ *
+ * The cursor is a number, so a dump goes on where it stopped whatever was created
+ * or destroyed meanwhile. What is found lives until the RCU read side ends.
  */
-int xroce_nl_qp_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+int xroce_nl_dump(struct sk_buff *skb, struct netlink_callback *cb,
+		  const struct xroce_nl_kind *kind)
 {
 	struct nlattr *name = genl_info_dump(cb)->attrs[XROCE_A_QP_DEV_NAME];
 	struct net *net = sock_net(skb->sk);
-	struct xroce_link *link = NULL;
-	u32 qpn = cb->args[0];
-	struct xroce_kqp *kqp;
+	bool keys = netlink_ns_capable(cb->skb, net->user_ns, CAP_NET_ADMIN);
+	struct xroce_link *only = NULL, *link;
+	u32 number = cb->args[0];
+	void *object;
 	int err = 0;
 
 	if (name) {
-		link = xroce_link_get_by_name(net, nla_data(name));
-		if (!link) {
-			NL_SET_ERR_MSG_ATTR(cb->extack, name,
-					    "no such xroce link in this network namespace");
-			return -ENODEV;
-		}
+		only = nl_link(net, name, NULL, cb->extack);
+		if (IS_ERR(only))
+			return PTR_ERR(only);
 	}
 	rcu_read_lock();
-	for (; (kqp = xroce_table_next_qp(&qpn)); qpn++) {
-		if (link ? kqp->link != link : !net_eq(kqp->link->net, net))
+	for (; (object = xroce_table_next(kind->table, &number)); number++) {
+		link = *(struct xroce_link **)(object + kind->link);
+		if (only ? link != only : !net_eq(link->net, net))
 			continue;
-		err = put_qp(skb, kqp, qpn, cb);
+		err = put_object(skb, cb, kind, object, &link->ib, keys);
 		if (err)
 			break;
 	}
 	rcu_read_unlock();
-	if (link)
-		xroce_link_put(link);
-	cb->args[0] = qpn;
+	if (only)
+		xroce_link_put(only);
+	cb->args[0] = number;
 	return err && !skb->len ? err : skb->len;
+}
+
+static int put_qp(struct sk_buff *skb, void *object, bool keys)
+{
+	struct xroce_kqp *kqp = object;
+	int cpu = READ_ONCE(kqp->steer_cpu), err;
+
+	spin_lock_bh(&kqp->qp.lock);
+	err = put_qp_state(skb, &kqp->qp);
+	spin_unlock_bh(&kqp->qp.lock);
+	return err ?: nla_put_u32(skb, XROCE_A_QP_QPN, kqp->entry.number) ?:
+	       (cpu >= 0 ? nla_put_u32(skb, XROCE_A_QP_STEER_CPU, cpu) : 0);
+}
+
+int xroce_nl_qp_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	static const struct xroce_nl_kind kind = {
+		XROCE_CMD_QP_GET, offsetof(struct xroce_kqp, link), &xroce_qps,
+		put_qp,
+	};
+
+	return xroce_nl_dump(skb, cb, &kind);
 }
 
 int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info)
@@ -510,62 +539,6 @@ int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info)
 			    "no such QP of an xroce link in this network namespace");
 	return -ENOENT;
 }
-
-/*
- * Beyond what ib_core tells of each CQ and MR, in its own netlink messages. A
- * destroy may run at the same time: of the CQ only its living part is looked at.
- */
-static int fill_cq(struct sk_buff *skb, struct ib_cq *ib)
-{
-	const struct xroce_kcq *kcq;
-	struct nlattr *table;
-	u32 completions = 0;
-	bool overrun = false;
-
-	rcu_read_lock();
-	kcq = READ_ONCE(container_of(ib, struct xroce_ibcq, ib)->kcq);
-	if (kcq) {
-		completions = READ_ONCE(kcq->cq.prod);
-		overrun = READ_ONCE(kcq->cq.overrun);
-	}
-	rcu_read_unlock();
-
-	table = nla_nest_start(skb, RDMA_NLDEV_ATTR_DRIVER);
-	if (!table)
-		return -EMSGSIZE;
-	if (rdma_nl_put_driver_u32(skb, "completions", completions) ||
-	    rdma_nl_put_driver_u32(skb, "overrun", overrun)) {
-		nla_nest_cancel(skb, table);
-		return -EMSGSIZE;
-	}
-	nla_nest_end(skb, table);
-	return 0;
-}
-
-static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
-{
-	const struct xroce_mr *mr = &container_of(ib, struct xroce_kmr, ib)->mr;
-	struct nlattr *table;
-
-	table = nla_nest_start(skb, RDMA_NLDEV_ATTR_DRIVER);
-	if (!table)
-		return -EMSGSIZE;
-	if (rdma_nl_put_driver_u64_hex(skb, "iova", mr->iova) ||
-	    rdma_nl_put_driver_u32_hex(skb, "access", mr->access) ||
-	    rdma_nl_put_driver_u32(skb, "page_size", 1u << mr->page_shift) ||
-	    rdma_nl_put_driver_u32(skb, "valid",
-				   READ_ONCE(mr->state) == XROCE_KEY_VALID)) {
-		nla_nest_cancel(skb, table);
-		return -EMSGSIZE;
-	}
-	nla_nest_end(skb, table);
-	return 0;
-}
-
-const struct ib_device_ops xroce_res_ops = {
-	.fill_res_cq_entry = fill_cq,
-	.fill_res_mr_entry = fill_mr,
-};
 
 static struct genl_family xroce_nl_family __ro_after_init = {
 	.name = XROCE_FAMILY_NAME,

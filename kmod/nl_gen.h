@@ -12,7 +12,7 @@
 #include <uapi/linux/xroce_netlink.h>
 
 /* Ops table for xroce */
-extern const struct genl_split_ops xroce_nl_ops[6];
+extern const struct genl_split_ops xroce_nl_ops[8];
 
 int xroce_nl_link_new_doit(struct sk_buff *skb, struct genl_info *info);
 int xroce_nl_link_get_doit(struct sk_buff *skb, struct genl_info *info);
@@ -20,5 +20,7 @@ int xroce_nl_link_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info);
 int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info);
 int xroce_nl_qp_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int xroce_nl_mw_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int xroce_nl_ah_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 
 #endif /* _LINUX_XROCE_GEN_H */

@@ -36,9 +36,9 @@ struct xroce_table {
 	u32 gone[XROCE_QUARANTINE];
 };
 
-static struct xroce_table xroce_qps = { .max = XROCE_MAX_QP };
-static struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR };
-static struct xroce_table xroce_ahs = { .max = XROCE_MAX_AH };
+struct xroce_table xroce_qps = { .max = XROCE_MAX_QP };
+struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR };
+struct xroce_table xroce_ahs = { .max = XROCE_MAX_AH };
 static struct xroce_table xroce_srqs = { .max = XROCE_MAX_SRQ };
 
 /* Reserve a number: look-ups find nothing there until it is published. */
@@ -80,6 +80,20 @@ static struct xroce_entry *table_find(const struct xroce_table *t, u32 number)
 		if (e->number == number)
 			return e;
 	return NULL;
+}
+
+/**
+ * xroce_table_next() - find the first object numbered *@number or higher; under RCU
+ * @t: the table
+ * @number: becomes its number
+ */
+void *xroce_table_next(struct xroce_table *t, u32 *number)
+{
+	unsigned long index = *number;
+	void *object = xa_find(&t->xa, &index, XROCE_QPN_MASK, XA_PRESENT);
+
+	*number = index;
+	return object;
 }
 
 static void table_del(struct xroce_table *t, struct xroce_entry *e)
@@ -233,20 +247,6 @@ struct xroce_qp *xroce_table_qp(u32 qpn)
 	struct xroce_entry *e = table_find(&xroce_qps, qpn);
 
 	return e ? &container_of(e, struct xroce_kqp, entry)->qp : NULL;
-}
-
-/**
- * xroce_table_next_qp() - find the first QP numbered *@qpn or higher; under RCU
- * @qpn: becomes its number
- */
-struct xroce_kqp *xroce_table_next_qp(u32 *qpn)
-{
-	unsigned long index = *qpn;
-	struct xroce_kqp *kqp;
-
-	kqp = xa_find(&xroce_qps.xa, &index, XROCE_QPN_MASK, XA_PRESENT);
-	*qpn = index;
-	return kqp;
 }
 
 /**

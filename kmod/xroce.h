@@ -46,6 +46,7 @@
 /* More than a network holds in flight is only loss: a window of packets. */
 #define XROCE_CWND_INIT		64
 #define XROCE_CWND_MAX		1024
+#define XROCE_CNP_GAP		50000	/* ns */
 
 struct bpf_link;
 struct netlink_ext_ack;
@@ -196,7 +197,8 @@ struct xroce_ibcq {
 /**
  * struct xroce_kqp - a queue pair's living part
  * @users: 1 for the owner, 1 while queued for a run, 1 for each packet looped
- *	back. Not for the timer: xroce_timer_stop() waits for it
+ *	back and for each query under way. Not for the timer: xroce_timer_stop()
+ *	waits for it
  * @queued: in a CPU's work list
  * @events: bits by &enum xroce_event: events to be raised by the next run
  * @mutex: one modify at a time; guards @attr
@@ -261,11 +263,14 @@ struct xroce_ksrq {
  * struct xroce_kah - an address handle's living part; goes by RCU
  * @entry: its number is how a user's work requests name it, 0 for a kernel
  *	consumer's
+ * @link, @pdn: whose it is, and its protection domain's number
  */
 struct xroce_kah {
 	struct xroce_ah ah;
 	struct rdma_ah_attr attr;
 	struct xroce_entry entry;
+	struct xroce_link *link;
+	u32 pdn;
 	struct rcu_head rcu;
 };
 
@@ -277,6 +282,7 @@ struct xroce_ibah {
 /**
  * struct xroce_kmr - a memory region or window
  * @mr: the core's part
+ * @link, @pdn: of a window: whose it is, and its protection domain's number
  * @umem: the user's memory that is pinned for it, or NULL
  * @pages, @max_pages: fast registration: pages listed, and room for them
  */
@@ -284,6 +290,8 @@ struct xroce_kmr {
 	struct ib_mr ib;
 	struct xroce_mr mr;
 	struct xroce_entry entry;
+	struct xroce_link *link;
+	u32 pdn;
 	struct ib_umem *umem;
 	u32 pages;
 	u32 max_pages;
@@ -371,8 +379,6 @@ extern const struct ib_device_ops xroce_post_ops;
 extern const struct ib_device_ops xroce_qp_ops;
 extern const struct ib_device_ops xroce_cq_ops;
 extern const struct ib_device_ops xroce_mr_ops;
-/* stats.c: hw counters. */
-extern const struct ib_device_ops xroce_stats_ops;
 
 /* ib_ah.c: an address vector from what ib_core has resolved. */
 int xroce_path(struct xroce_link *link, struct xroce_av *av,
@@ -408,8 +414,8 @@ void xroce_table_del_srq(struct xroce_ksrq *srq);
 struct xroce_ksrq *xroce_table_next_srq(u32 *srqn);
 struct xroce_qp *xroce_table_qp(u32 qpn);
 struct xroce_mr *xroce_table_mr(u32 key);
-/* The first QP numbered *@qpn or higher, whose number it becomes; under RCU. */
-struct xroce_kqp *xroce_table_next_qp(u32 *qpn);
+extern struct xroce_table xroce_qps, xroce_mrs, xroce_ahs;
+void *xroce_table_next(struct xroce_table *t, u32 *number);
 int xroce_table_init(void);
 void xroce_table_exit(void);
 
@@ -571,7 +577,25 @@ bool xroce_xdp_is_generic(const struct xdp_rxq_info *rxq);
 /* nl.c: the generic netlink family. */
 int xroce_nl_init(void);
 void xroce_nl_exit(void);
-/* What nldev tells of each CQ and MR beyond its own: set on every ib_device. */
+
+/**
+ * struct xroce_nl_kind - how objects of a kind are dumped, under RCU
+ * @cmd: what each is an answer to
+ * @link: where in it stands whose it is
+ * @table: where they are
+ * @put: its attributes, with keys or without; 1: it is of another kind
+ */
+struct xroce_nl_kind {
+	u8 cmd;
+	size_t link;
+	struct xroce_table *table;
+	int (*put)(struct sk_buff *skb, void *object, bool keys);
+};
+
+int xroce_nl_path(struct sk_buff *skb, const struct xroce_av *av, int attr);
+int xroce_nl_dump(struct sk_buff *skb, struct netlink_callback *cb,
+		  const struct xroce_nl_kind *kind);
+/* nl_res.c: what nldev tells of each object beyond its own. */
 extern const struct ib_device_ops xroce_res_ops;
 void xroce_link_xdp_detach(struct xroce_link *link);
 

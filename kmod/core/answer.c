@@ -7,9 +7,6 @@
  */
 #include "core.h"
 
-/* A flow's notifications of congestion are at least this far apart, ns. */
-#define XROCE_CNP_GAP		50000
-
 /**
  * xroce_resp_stop() - forget what is owed to the peer
  * @qp: the queue pair
@@ -219,7 +216,7 @@ void xroce_resp_marked(struct xroce_qp *qp)
 	xroce_env_count(qp->dev, XROCE_CNT_MARKED, 1);
 	if (now < qp->resp.cnp_next)
 		return;
-	qp->resp.cnp_next = now + XROCE_CNP_GAP;
+	qp->resp.cnp_next = now + READ_ONCE(qp->dev->cnp_gap);
 	qp->resp.cnp = true;
 }
 

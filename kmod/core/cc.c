@@ -13,8 +13,10 @@
  */
 void xroce_cc_init(struct xroce_qp *qp)
 {
-	qp->req.cwnd = qp->dev->cwnd_init;
-	qp->req.ssthresh = qp->dev->cwnd_max;
+	u32 max = READ_ONCE(qp->dev->cwnd_max);
+
+	qp->req.cwnd = min(READ_ONCE(qp->dev->cwnd_init), max);
+	qp->req.ssthresh = max;
 	qp->req.cwnd_cnt = 0;
 	qp->req.recover = qp->hot.una;
 }
@@ -40,7 +42,7 @@ void xroce_cc_ack(struct xroce_qp *qp, u32 inflight, u32 n)
 			req->cwnd++;
 		}
 	}
-	req->cwnd = min(req->cwnd, qp->dev->cwnd_max);
+	req->cwnd = min(req->cwnd, READ_ONCE(qp->dev->cwnd_max));
 }
 
 /**

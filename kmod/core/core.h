@@ -41,10 +41,12 @@
  * struct xroce_dev - what the core knows of a link
  * @cwnd_init: window of a new connection, packets
  * @cwnd_max: the most it grows to, packets
+ * @cnp_gap: the least between two CNPs of a QP, ns
  */
 struct xroce_dev {
 	u32 cwnd_init;
 	u32 cwnd_max;
+	u32 cnp_gap;
 };
 
 /* A kernel consumer's alone: values of enum ib_wr_opcode and ib_wc_opcode. */

@@ -17,6 +17,7 @@ static void node_new(u32 i)
 	n->idx = i;
 	n->dev.cwnd_init = W->cfg.cwnd_init;
 	n->dev.cwnd_max = W->cfg.cwnd_max;
+	n->dev.cnp_gap = 50000;
 	n->gid4[10] = n->gid4[11] = 0xff;
 	n->gid4[12] = 192;
 	n->gid4[14] = 2;

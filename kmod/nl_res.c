@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What netlink tells of objects: our own family of windows and address handles,
+ * RDMA netlink of the rest. Process context; what is found in a table lives until
+ * the RCU read side ends, what ib_core hands in may be going: of that only the
+ * living part is looked at. Per-CPU counters are summed without a lock.
+ */
+#include <net/genetlink.h>
+#include <uapi/linux/xroce_netlink.h>
+
+#include "nl_gen.h"
+#include "xroce.h"
+
+/* As it stands now: it may be bound anew between two of these. */
+static int put_mw(struct sk_buff *skb, void *object, bool keys)
+{
+	const struct xroce_kmr *kmr = object;
+	const struct xroce_mr *mr = &kmr->mr, *parent = READ_ONCE(mr->parent);
+
+	if (mr->kind != XROCE_MW_1 && mr->kind != XROCE_MW_2)
+		return 1;
+	if (nla_put_u32(skb, XROCE_A_MW_TYPE, mr->kind == XROCE_MW_1 ? 1 : 2) ||
+	    nla_put_u32(skb, XROCE_A_MW_PDN, kmr->pdn) ||
+	    (keys && nla_put_u32(skb, XROCE_A_MW_RKEY, READ_ONCE(mr->key))))
+		return -EMSGSIZE;
+	if (READ_ONCE(mr->state) != XROCE_KEY_VALID || !parent)
+		return 0;
+	return nla_put_flag(skb, XROCE_A_MW_BOUND) ?:
+	       nla_put_uint(skb, XROCE_A_MW_IOVA, READ_ONCE(mr->iova)) ?:
+	       nla_put_uint(skb, XROCE_A_MW_LENGTH, READ_ONCE(mr->length)) ?:
+	       nla_put_u32(skb, XROCE_A_MW_ACCESS, READ_ONCE(mr->access)) ?:
+	       (mr->kind == XROCE_MW_2 ?
+		nla_put_u32(skb, XROCE_A_MW_QPN, READ_ONCE(mr->qpn)) : 0) ?:
+	       (keys ? nla_put_u32(skb, XROCE_A_MW_LKEY, parent->key) : 0);
+}
+
+static int put_av(struct sk_buff *skb, const struct xroce_kah *kah)
+{
+	const struct ib_global_route *grh = &kah->attr.grh;
+	const struct xroce_av *av = &kah->ah.av;
+	const struct vlan_ethhdr *eth = (const void *)av->l2;
+
+	return xroce_nl_path(skb, av, XROCE_A_AH_SGID) ?:
+	       nla_put(skb, XROCE_A_AH_DMAC, ETH_ALEN, eth->h_dest) ?:
+	       (av->l2_len == VLAN_ETH_HLEN ?
+		nla_put_u32(skb, XROCE_A_AH_VLAN,
+			    ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK) : 0) ?:
+	       nla_put_u32(skb, XROCE_A_AH_SL, av->prio) ?:
+	       nla_put_u32(skb, XROCE_A_AH_TCLASS, grh->traffic_class) ?:
+	       nla_put_u32(skb, XROCE_A_AH_FLOW_LABEL, grh->flow_label) ?:
+	       nla_put_u32(skb, XROCE_A_AH_HOP_LIMIT, grh->hop_limit);
+}
+
+static int put_ah(struct sk_buff *skb, void *object, bool keys)
+{
+	const struct xroce_kah *kah = object;
+
+	return nla_put_u32(skb, XROCE_A_AH_NUMBER, kah->entry.number) ?:
+	       nla_put_u32(skb, XROCE_A_AH_PDN, kah->pdn) ?:
+	       put_av(skb, kah);
+}
+
+int xroce_nl_mw_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	static const struct xroce_nl_kind kind = {
+		XROCE_CMD_MW_GET, offsetof(struct xroce_kmr, link), &xroce_mrs,
+		put_mw,
+	};
+
+	return xroce_nl_dump(skb, cb, &kind);
+}
+
+int xroce_nl_ah_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	static const struct xroce_nl_kind kind = {
+		XROCE_CMD_AH_GET, offsetof(struct xroce_kah, link), &xroce_ahs,
+		put_ah,
+	};
+
+	return xroce_nl_dump(skb, cb, &kind);
+}
+
+/* A number with a name, in RDMA netlink's messages. */
+struct fact {
+	const char *name;
+	u64 value;
+	bool hex;
+};
+
+static int put_facts(struct sk_buff *skb, const struct fact *f, size_t n)
+{
+	struct nlattr *table = nla_nest_start(skb, RDMA_NLDEV_ATTR_DRIVER);
+
+	if (!table)
+		return -EMSGSIZE;
+	for (; n; f++, n--) {
+		if (!(f->hex ? rdma_nl_put_driver_u64_hex :
+			       rdma_nl_put_driver_u64)(skb, f->name, f->value))
+			continue;
+		nla_nest_cancel(skb, table);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(skb, table);
+	return 0;
+}
+
+static int fill_qp(struct sk_buff *skb, struct ib_qp *ib)
+{
+	struct xroce_req req = {};
+	struct xroce_hot hot = {};
+	struct xroce_kqp *kqp;
+
+	rcu_read_lock();
+	kqp = READ_ONCE(container_of(ib, struct xroce_ibqp, ib)->kqp);
+	if (kqp) {
+		spin_lock_bh(&kqp->qp.lock);
+		hot = kqp->qp.hot;
+		req = kqp->qp.req;
+		spin_unlock_bh(&kqp->qp.lock);
+	}
+	rcu_read_unlock();
+	return put_facts(skb, (const struct fact []){
+			 { "una", hot.una }, { "next", hot.next },
+			 { "max", hot.max }, { "epsn", hot.epsn },
+			 { "msn", hot.msn }, { "cwnd", req.cwnd },
+			 { "ssthresh", req.ssthresh }, { "retries", req.retries },
+			 { "rnr_retries", req.rnr_retries },
+	}, 9);
+}
+
+static int fill_cq(struct sk_buff *skb, struct ib_cq *ib)
+{
+	u32 completions = 0, fill = 0, armed = 0, overrun = 0;
+	struct xroce_kcq *kcq;
+	unsigned long flags;
+
+	rcu_read_lock();
+	kcq = READ_ONCE(container_of(ib, struct xroce_ibcq, ib)->kcq);
+	if (kcq) {
+		spin_lock_irqsave(&kcq->cq.lock, flags);
+		completions = kcq->cq.prod;
+		overrun = kcq->cq.overrun;
+		if (kcq->cq.ring) {
+			/* The user's word, believed no further than the depth. */
+			fill = min(completions - READ_ONCE(kcq->cq.ring->cons),
+				   kcq->cq.mask + 1);
+			armed = !!READ_ONCE(kcq->cq.ring->arm);
+		}
+		spin_unlock_irqrestore(&kcq->cq.lock, flags);
+	}
+	rcu_read_unlock();
+	return put_facts(skb, (const struct fact []){
+			 { "completions", completions }, { "fill", fill },
+			 { "armed", armed }, { "overrun", overrun },
+	}, 4);
+}
+
+static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
+{
+	const struct xroce_kmr *kmr = container_of(ib, struct xroce_kmr, ib);
+	const struct xroce_mr *mr = &kmr->mr;
+	u64 pages = mr->kind == XROCE_MR_FAST ? kmr->pages :
+		    (mr->offset + mr->length + (1ull << mr->page_shift) - 1) >>
+		    mr->page_shift;
+
+	return put_facts(skb, (const struct fact []){
+			 { "iova", mr->iova, true }, { "access", mr->access, true },
+			 { "page_size", 1u << mr->page_shift },
+			 { "pages", pages },
+			 { "windows", max(atomic_read(&mr->windows), 0) },
+			 { "valid", READ_ONCE(mr->state) == XROCE_KEY_VALID },
+	}, 6);
+}
+
+static int fill_srq(struct sk_buff *skb, struct ib_srq *ib)
+{
+	struct xroce_ksrq *srq = to_ksrq(ib);
+	struct xroce_rq *rq = &srq->rq;
+	u32 fill = 0, limit;
+
+	spin_lock_irq(&rq->lock);
+	/* Gone once it is being destroyed. */
+	if (rq->ring)
+		fill = min(READ_ONCE(rq->ring->prod) - rq->cons, rq->mask + 1);
+	limit = rq->limit;
+	spin_unlock_irq(&rq->lock);
+	return put_facts(skb, (const struct fact []){
+			 { "max_wr", srq->max_wr }, { "max_sge", rq->max_sge },
+			 { "limit", limit }, { "fill", fill },
+	}, 4);
+}
+
+static const struct rdma_stat_desc xroce_descs[XROCE_CNT_MAX] = {
+#define XROCE_CNT_DESC(sym, str, text) { .name = #str },
+	XROCE_COUNTERS(XROCE_CNT_DESC)
+#undef XROCE_CNT_DESC
+};
+
+static struct rdma_hw_stats *xroce_ib_alloc_stats(struct ib_device *ib,
+						  u32 port)
+{
+	return rdma_alloc_hw_stats_struct(xroce_descs, XROCE_CNT_MAX,
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+/**
+ * xroce_link_count() - a counter of all CPUs
+ * @link: the link
+ * @c: which one
+ */
+u64 xroce_link_count(const struct xroce_link *link, enum xroce_counter c)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(link->counters, cpu)->v[c]);
+	return sum;
+}
+
+static int xroce_ib_get_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
+			      u32 port, int index)
+{
+	u32 i;
+
+	/* The device itself has none, only its port. */
+	if (!port)
+		return -EINVAL;
+	for (i = 0; i < XROCE_CNT_MAX; i++)
+		stats->value[i] = xroce_link_count(to_xlink(ib), i);
+	return XROCE_CNT_MAX;
+}
+
+const struct ib_device_ops xroce_res_ops = {
+	.fill_res_qp_entry = fill_qp,
+	.fill_res_cq_entry = fill_cq,
+	.fill_res_mr_entry = fill_mr,
+	.fill_res_srq_entry = fill_srq,
+	.alloc_hw_port_stats = xroce_ib_alloc_stats,
+	.get_hw_stats = xroce_ib_get_stats,
+};
