@@ -59,8 +59,8 @@ static __printf(5, 6) void row(enum verdict v, const char *what, const char *on,
 		if (todo)
 			out_str("todo", todo);
 	} else {
-		out_fmt("", "%-4s %s%s%s: %s", names[v], what, on ? " " : "",
-			on ?: "", buf);
+		out_fmt("", "%-4s", names[v]);
+		out_fmt("", "%s%s%s: %s", what, on ? " " : "", on ?: "", buf);
 		if (todo) {
 			out_break();
 			out_fmt("", "-> %s", todo);

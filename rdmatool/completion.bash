@@ -1,45 +1,85 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # bash completion for rdmatool: its words, and the devices there are.
 
+_rdmatool_fields()
+{
+	case $1 in
+	qp)	echo 'lqpn rqpn type state src dst mtu rq-psn sq-psn path-mig-state
+		sport pkey access epsn msn rd-active una next max rd-outstanding
+		cwnd ssthresh timeout-ns retry-cnt retries rnr-retry rnr-retries
+		sq-depth sq-fill rq-depth rq-fill steer-cpu error error-nak pdn' ;;
+	cq)	echo 'cqn cqe users poll-ctx ctxn' ;;
+	mr)	echo 'mrn rkey lkey iova mrlen pdn' ;;
+	mw)	echo 'type rkey bound lkey lqpn iova mwlen access pdn' ;;
+	srq)	echo 'srqn type lqpn pdn cqn' ;;
+	pd)	echo 'pdn local_dma_lkey unsafe_global_rkey users ctxn' ;;
+	ctx)	echo 'ctxn' ;;
+	cm_id)	echo 'cm-idn lqpn type state ps src-addr dst-addr' ;;
+	ah)	echo 'ahn src dst dmac vlan sport sl tclass flow-label hop-limit pdn' ;;
+	esac
+}
+
 _rdmatool()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} words=() word
-	local rdma='' net='' list i
+	local cur=${COMP_WORDS[COMP_CWORD]} words=() word skip=''
+	local rdma net list='' i line
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
-		[[ $word == -* ]] || words+=("$word")
+		if [[ -n $skip ]]; then
+			skip=''
+		elif [[ ${#words[@]} = 0 && $word == -[nb] ]]; then
+			skip=$word
+		elif [[ $word != -* ]]; then
+			words+=("$word")
+		fi
 	done
 	rdma=$(cd /sys/class/infiniband 2>/dev/null && echo *)
 	net=$(cd /sys/class/net 2>/dev/null && echo *)
-	case ${words[*]} in
-	'')		list='link gid qp cq mr stat capture monitor decode check help -j -p -d -V' ;;
-	*netdev)	list=$net ;;
-	*type)		list='xroce rxe siw' ;;
-	*xdp)		list='off generic native auto' ;;
-	*steer)		list=off ;;
-	*policy)	list=off; compopt -o default ;;
-	link)		list='show add set del save restore' ;;
-	'link save'*|'link restore'*) compopt -o default; return ;;
+	line=${words[*]}
+	case $skip in
+	-n)	mapfile -t COMPREPLY < <(compgen -W \
+			"$(cd /run/netns 2>/dev/null && echo *)" -- "$cur")
+		return ;;
+	-b)	compopt -o default
+		return ;;
+	esac
+	case $line in
+	'')		list='link dev gid qp cq mr mw srq pd ctx cm_id ah stat steer tune
+			capture monitor decode check help
+			-j -p -d -c -n -b -f -V' ;;
+	link)		list='show add set del save restore status' ;;
+	dev)		list='show rename move' ;;
 	gid)		list='show add del' ;;
 	qp)		list='show set' ;;
-	cq|mr|stat)	list=show ;;
-	'qp set'*)	list='dev lqpn steer' ;;
+	steer|tune)	list='show set' ;;
+	cq|mr|mw|srq|pd|ctx|cm_id|ah|stat) list=show ;;
+	'link save'*|'link restore'*|decode)
+			compopt -o default
+			return ;;
+	'link '*netdev)	list=$net ;;
+	'link '*type)	list='xroce rxe siw' ;;
+	'link '*xdp)	list='off generic native auto' ;;
+	*steer)		list=off ;;
 	'link add '*)	list='netdev type xdp' ;;
+	'link '*policy)	list=off
+			compopt -o default ;;
 	'link set '?*)	list='xdp steer policy' ;;
-	decode)		compopt -o default; return ;;
-	capture)	list=$rdma ;;
-	monitor*dev)	list=$rdma ;;
+	'dev move '?*)	list=$(cd /run/netns 2>/dev/null && echo *) ;;
+	'steer set '?*)	list=off ;;
+	'tune set '?*)	list='cwnd-init cwnd-max cnp-gap' ;;
+	link\ *|dev\ *|gid\ *|'stat show'|steer\ *|tune\ *)
+			list=$rdma
+			[[ $line != 'stat show' ]] || list+=' --watch' ;;
+	'stat show '*)	list='--watch -c -t' ;;
+	*' dev'|capture) list=$rdma ;;
+	'qp set'*)	list='dev lqpn steer' ;;
 	monitor*)	list='dev -c -t' ;;
 	'capture '*dir)	list='in out' ;;
 	'capture '*verdict) list='sent received dropped' ;;
 	'capture '*opcode) list='SEND WRITE READ ACKNOWLEDGE ATOMIC CMP FETCH CNP' ;;
 	'capture '*)	list='qp peer opcode verdict dir -w -c -t -B' ;;
-	'stat show'|'link '*|'gid '*) list=$rdma ;;
-	*dev)		list=$rdma ;;
-	'qp '*)		list='dev lqpn rqpn type state pid comm' ;;
-	'cq '*|'mr '*)	list='dev pid comm' ;;
+	*' show'*)	list="dev $(_rdmatool_fields "${words[0]}") pid comm" ;;
 	esac
-	[[ ${words[*]} != 'link set' ]] || list=$rdma
 	mapfile -t COMPREPLY < <(compgen -W "$list" -- "$cur")
 }
 complete -F _rdmatool rdmatool

@@ -28,6 +28,22 @@ u64 now_ns(clockid_t clock)
 }
 
 /**
+ * time_stamp() - the time of day, to the microsecond
+ */
+const char *time_stamp(char *buf, size_t size)
+{
+	struct timespec ts;
+	struct tm tm;
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	localtime_r(&ts.tv_sec, &tm);
+	n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf + n, size - n, ".%06ld", ts.tv_nsec / 1000);
+	return buf;
+}
+
+/**
  * end_parse() - what the command line says about it
  * @what: command, for messages
  * @count: -c or NULL

@@ -58,7 +58,10 @@ static u32 get_u32(struct nlattr *attr)
 static void on_xlink(struct nlattr **tb, void *arg)
 {
 	struct xlink *xl = arg;
+	size_t i;
 
+	for (i = 0; i < N_TUNE_KEYS; i++)
+		xl->tune[i] = get_u32(tb[tune_keys[i].attr]);
 	xl->dev_index = get_u32(tb[XROCE_A_LINK_DEV_INDEX]);
 	xl->ifindex = get_u32(tb[XROCE_A_LINK_IFINDEX]);
 	xl->roce_mtu = get_u32(tb[XROCE_A_LINK_ROCE_MTU]);
@@ -254,11 +257,8 @@ void link_add(int argc, char **argv)
 	if (!argc)
 		usage("link add: NAME expected");
 	name = argv[0];
-	if (!*name || strlen(name) >= DEV_NAME_MAX)
-		usage("link add: NAME has 1 to %d characters",
-		      DEV_NAME_MAX - 1);
-	if (strpbrk(name, "%/"))
-		usage("link add: NAME \"%s\": no %% and no / in it", name);
+	if (dev_name_wrong(name))
+		usage("link add: NAME \"%s\": %s", name, dev_name_wrong(name));
 	parse_args("link add", args, argc - 1, argv + 1);
 	if (!netdev)
 		usage("link add %s: netdev expected", name);
@@ -449,6 +449,24 @@ static void show_mtu(u32 ifindex)
 	rtnl_link_put(link);
 }
 
+static void show_netdev(const struct port *port)
+{
+	char addrs[256];
+	u32 speed, lanes;
+
+	if (!options.details)
+		return;
+	speed = netdev_speed(port->ifindex, &lanes);
+	if (*netdev_driver(port->ifname))
+		out_str("driver", netdev_driver(port->ifname));
+	if (speed)
+		out_uint("speed", speed);
+	if (lanes)
+		out_uint("lanes", lanes);
+	if (*netdev_addr_list(port->ifindex, addrs))
+		out_str("addresses", addrs);
+}
+
 static void show_xlink(const struct xlink *xl)
 {
 	u32 mode = xl->xdp_mode;
@@ -491,6 +509,7 @@ static void show_dev(const struct rdev *dev)
 			out_str("netdev", port.ifname);
 			out_uint("netdev_index", port.ifindex);
 			show_mtu(port.ifindex);
+			show_netdev(&port);
 		}
 		if (xlink_get(dev->name, &xl))
 			show_xlink(&xl);
@@ -521,6 +540,7 @@ static const struct cmd cmds[] = {
 	{ "del", link_del },
 	{ "save", link_save },
 	{ "restore", link_restore },
+	{ "status", link_status },
 	{}
 };
 

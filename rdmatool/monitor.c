@@ -39,8 +39,6 @@ struct monitor {
 
 static bool begin_event(struct monitor *m, const char *dev)
 {
-	struct timespec ts;
-	struct tm tm;
 	char buf[32];
 
 	if (m->name && strcmp(m->name, dev))
@@ -48,11 +46,8 @@ static bool begin_event(struct monitor *m, const char *dev)
 	if (!end_wait(&m->end, m->done))
 		return false;
 	m->done++;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	localtime_r(&ts.tv_sec, &tm);
-	strftime(buf, sizeof(buf), "%Y-%m-%dT%H:%M:%S", &tm);
 	out_row();
-	out_fmt("time", "%s.%06ld", buf, ts.tv_nsec / 1000);
+	out_str("time", time_stamp(buf, sizeof(buf)));
 	return true;
 }
 

@@ -265,8 +265,9 @@ struct nl_msg *xroce_msg(int cmd, int flags)
 {
 	struct nl_msg *msg;
 
-	if (!genl) {
+	if (!genl)
 		genl = sock_open(NETLINK_GENERIC, "generic");
+	if (!family) {
 		family = genl_ctrl_resolve(genl, XROCE_FAMILY_NAME);
 		if (family < 0)
 			fail("the module xroce is not loaded, and the kernel "

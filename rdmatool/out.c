@@ -161,16 +161,56 @@ void out_row_end(void)
 		puts(options.json ? "}" : "");
 }
 
+#define RESET	"\033[0m"
+
+/* As ip has them: names, addresses, what is well and what is not. */
+static const char *color_of(const char *key, const char *val)
+{
+	static const char *const names[] = {
+		"dev", "link", "netdev", "ifname",
+	};
+	static const char *const addresses[] = {
+		"gid", "src", "dst", "src-addr", "dst-addr", "addr",
+	};
+	static const struct { const char *val, *color; } states[] = {
+		{ "ACTIVE", "\033[32m" }, { "LINK_UP", "\033[32m" },
+		{ "RTS", "\033[32m" }, { "up", "\033[32m" },
+		{ "ok  ", "\033[32m" }, { "warn", "\033[33m" },
+		{ "fail", "\033[31m" }, { "DOWN", "\033[31m" },
+		{ "down", "\033[31m" }, { "DISABLED", "\033[31m" },
+		{ "ERROR", "\033[31m" }, { "SQE", "\033[31m" },
+		{ "error", "\033[31m" }, { "retry", "\033[33m" },
+	};
+	size_t i;
+
+	if (!options.color || options.json)
+		return NULL;
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(key, names[i]))
+			return "\033[36m";
+	for (i = 0; i < ARRAY_SIZE(addresses); i++)
+		if (!strcmp(key, addresses[i]))
+			return strchr(val, '.') ? "\033[35m" : "\033[34m";
+	if (!strcmp(key, "dmac"))
+		return "\033[33m";
+	for (i = 0; i < ARRAY_SIZE(states); i++)
+		if (!strcmp(val, states[i].val))
+			return states[i].color;
+	return NULL;
+}
+
 /* A field of any kind; @val as JSON wants it, or as it is. */
 static void field(const char *key, const char *val, bool quoted)
 {
+	const char *color = color_of(key, val);
 	bool first = first_field;
 	char *clean;
 
 	first_field = false;
 	if (!options.json) {
-		printf("%s%s%s%s", first ? "" : " ", key,
-		       *key && *val ? " " : "", val);
+		printf("%s%s%s%s%s%s", first ? "" : " ", key,
+		       *key && *val ? " " : "", color ?: "", val,
+		       color ? RESET : "");
 		return;
 	}
 	if (!first)
@@ -229,6 +269,30 @@ void out_flag(const char *key, bool val)
 		field(key, val ? "true" : "false", false);
 	else if (val)
 		field(key, "", false);
+}
+
+/**
+ * out_word() - a field whose key is only for JSON
+ */
+void out_word(const char *key, const char *val)
+{
+	out_str(options.json ? key : "", val);
+}
+
+void out_word_uint(const char *key, u64 val)
+{
+	out_uint(options.json ? key : "", val);
+}
+
+/**
+ * out_rate() - so many in a second
+ */
+void out_rate(const char *key, double val)
+{
+	char buf[64];
+
+	snprintf(buf, sizeof(buf), "%.1f", val);
+	field(key, buf, false);
 }
 
 /**

@@ -9,13 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rdmatool.h"
 
 struct options options;
 
 static const char help[] =
-"usage: rdmatool [-j] [-p] [-d] OBJECT [COMMAND] [ARGUMENTS]\n"
+"usage: rdmatool [OPTIONS] OBJECT [COMMAND] [ARGUMENTS]\n"
+"       rdmatool [OPTIONS] -b FILE\n"
 "       rdmatool -V | help\n"
 "\n"
 "  link [show] [NAME]\n"
@@ -23,12 +25,20 @@ static const char help[] =
 "  link set NAME [xdp MODE] [steer CPUS|off]\n"
 "  link del NAME\n"
 "  link save|restore [FILE]\n"
+"  link status\n"
 "  gid [show] [NAME]\n"
 "  gid add NAME ADDRESS[/PREFIX]\n"
 "  gid del NAME ADDRESS[/PREFIX]\n"
-"  qp|cq|mr [show] [dev NAME] [FIELD VALUE]...\n"
+"  qp|cq|mr|mw|srq|pd|ctx|cm_id|ah [show] [dev NAME] [FIELD VALUE]...\n"
 "  qp set dev NAME lqpn N steer CPU|off\n"
-"  stat [show] [NAME]\n"
+"  dev [show] [NAME]\n"
+"  dev rename NAME NEWNAME\n"
+"  dev move NAME NETNS\n"
+"  steer [show] [NAME]\n"
+"  steer set NAME CPUS|off\n"
+"  tune [show] [NAME]\n"
+"  tune set NAME KEY VALUE...\n"
+"  stat [show] [NAME] [--watch [SECONDS] [-c COUNT]]\n"
 "  capture NAME [qp N] [peer ADDRESS] [opcode LIST] [verdict LIST]\n"
 "          [dir in|out] [-w FILE] [-c COUNT] [-t SECONDS] [-B MIB]\n"
 "  monitor [dev NAME] [-c COUNT] [-t SECONDS]\n"
@@ -40,15 +50,26 @@ static const char help[] =
 "  pcapng capture, - for standard input.\n"
 "\n"
 "  -j  JSON          -d  details: all fields, all counters\n"
-"  -p  pretty JSON   -V  version\n";
+"  -p  pretty JSON   -n NETNS  in that network namespace\n"
+"  -c  colours       -b FILE   commands from FILE, -f: go on after failures\n"
+"  -V  version\n";
 
 static const struct cmd objects[] = {
 	{ "link", cmd_link },
+	{ "dev", cmd_dev },
 	{ "gid", cmd_gid },
 	{ "qp", cmd_qp },
 	{ "cq", cmd_cq },
 	{ "mr", cmd_mr },
+	{ "mw", cmd_mw },
+	{ "srq", cmd_srq },
+	{ "pd", cmd_pd },
+	{ "ctx", cmd_ctx },
+	{ "cm_id", cmd_cm_id },
+	{ "ah", cmd_ah },
 	{ "stat", cmd_stat },
+	{ "steer", cmd_steer },
+	{ "tune", cmd_tune },
 	{ "capture", cmd_capture },
 	{ "monitor", cmd_monitor },
 	{ "decode", cmd_decode },
@@ -201,6 +222,18 @@ void parse_args(const char *what, const struct arg *args, int argc, char **argv)
 }
 
 /**
+ * dev_name_wrong() - why an RDMA device cannot have that name, or NULL
+ */
+const char *dev_name_wrong(const char *name)
+{
+	if (!*name || strlen(name) >= DEV_NAME_MAX)
+		return "it has 1 to 63 characters";
+	if (strpbrk(name, "%/"))
+		return "no % and no / in it";
+	return NULL;
+}
+
+/**
  * parse_uint() - a number in decimal or, with 0x, in hexadecimal
  */
 u64 parse_uint(const char *what, const char *s, u64 max)
@@ -217,21 +250,56 @@ u64 parse_uint(const char *what, const char *s, u64 max)
 	return v;
 }
 
+/**
+ * run_command() - an object, a command and its arguments
+ */
+void run_command(int argc, char **argv)
+{
+	const struct cmd *object;
+
+	if (!strcmp(argv[0], "help"))
+		show_help();
+	object = pick("", "object", objects, sizeof(*objects), argv[0]);
+	object->run(argc - 1, argv + 1);
+}
+
+/* As ip has it: -c alone is always. */
+static bool want_colors(const char *when)
+{
+	if (!when)
+		return true;
+	if (*when == '=')
+		when++;
+	if (!strcmp(when, "always"))
+		return true;
+	if (!strcmp(when, "auto"))
+		return isatty(STDOUT_FILENO);
+	if (strcmp(when, "never"))
+		usage("-c: always, auto or never expected, not \"%s\"", when);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "pretty", no_argument, NULL, 'p' },
 		{ "details", no_argument, NULL, 'd' },
+		{ "color", optional_argument, NULL, 'c' },
+		{ "netns", required_argument, NULL, 'n' },
+		{ "batch", required_argument, NULL, 'b' },
+		{ "force", no_argument, NULL, 'f' },
 		{ "Version", no_argument, NULL, 'V' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
-	const struct cmd *object;
+	const char *netns = NULL, *file = NULL;
+	bool force = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "+jpdVh", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+jpdc::n:b:fVh", longs,
+				NULL)) != -1) {
 		switch (c) {
 		case 'j':
 			options.json = true;
@@ -241,6 +309,18 @@ int main(int argc, char **argv)
 			break;
 		case 'd':
 			options.details = true;
+			break;
+		case 'c':
+			options.color = want_colors(optarg);
+			break;
+		case 'n':
+			netns = optarg;
+			break;
+		case 'b':
+			file = optarg;
+			break;
+		case 'f':
+			force = true;
 			break;
 		case 'V':
 			puts("rdmatool, xroce " RDMATOOL_VERSION);
@@ -254,14 +334,15 @@ int main(int argc, char **argv)
 	}
 	argc -= optind;
 	argv += optind;
-	if (!argc) {
+	if (!argc == !file) {
 		fputs(help, stderr);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(argv[0], "help"))
-		show_help();
-	object = pick("", "object", objects, sizeof(*objects), argv[0]);
-	object->run(argc - 1, argv + 1);
+	if (netns)
+		netns_enter(netns);
+	if (file)
+		return batch(file, force);
+	run_command(argc, argv);
 	if (fflush(stdout) || ferror(stdout))
 		fail("cannot write the output: %s", strerror(errno));
 	return 0;

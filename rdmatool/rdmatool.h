@@ -32,6 +32,7 @@ struct options {
 	bool json;
 	bool pretty;
 	bool details;
+	bool color;
 };
 
 extern struct options options;
@@ -56,14 +57,30 @@ void dispatch(const char *object, const struct cmd *cmds, int argc,
 void parse_args(const char *what, const struct arg *args, int argc,
 		char **argv);
 u64 parse_uint(const char *what, const char *s, u64 max);
+const char *dev_name_wrong(const char *name);
+void run_command(int argc, char **argv);
+
+/* batch.c */
+int netns_open(const char *name);
+void netns_enter(const char *name);
+int batch(const char *file, bool force);
 
 /* link.c, gid.c, object.c and so on: what the objects do */
 void cmd_link(int argc, char **argv);
+void cmd_dev(int argc, char **argv);
 void cmd_gid(int argc, char **argv);
 void cmd_qp(int argc, char **argv);
 void cmd_cq(int argc, char **argv);
 void cmd_mr(int argc, char **argv);
+void cmd_mw(int argc, char **argv);
+void cmd_srq(int argc, char **argv);
+void cmd_pd(int argc, char **argv);
+void cmd_ctx(int argc, char **argv);
+void cmd_cm_id(int argc, char **argv);
+void cmd_ah(int argc, char **argv);
 void cmd_stat(int argc, char **argv);
+void cmd_steer(int argc, char **argv);
+void cmd_tune(int argc, char **argv);
 void cmd_capture(int argc, char **argv);
 void cmd_decode(int argc, char **argv);
 void cmd_monitor(int argc, char **argv);
@@ -80,6 +97,9 @@ void out_str(const char *key, const char *val);
 __printf(2, 3) void out_fmt(const char *key, const char *fmt, ...);
 void out_uint(const char *key, u64 val);
 void out_flag(const char *key, bool val);
+void out_word(const char *key, const char *val);
+void out_word_uint(const char *key, u64 val);
+void out_rate(const char *key, double val);
 void out_dev(const char *name, u32 index, u32 port);
 __printf(2, 3) void out_note(const char *key, const char *fmt, ...);
 void out_break(void);
@@ -112,6 +132,21 @@ void put_str(struct nl_msg *msg, int attr, const char *val);
 void put_u32(struct nl_msg *msg, int attr, u32 val);
 void put_flag(struct nl_msg *msg, int attr);
 
+/* tune.c: keys of a link, and what they may be */
+#define N_TUNE_KEYS	3
+
+struct tune_key {
+	const char *name;
+	int attr;
+	const char *unit;
+	u32 min;
+	u32 max;
+	u32 deflt;
+};
+
+extern const struct tune_key tune_keys[N_TUNE_KEYS];
+void tune_link(const char *name, const char *const val[N_TUNE_KEYS]);
+
 /* link.c: what the module tells of a link */
 struct xlink {
 	u32 dev_index;
@@ -120,6 +155,7 @@ struct xlink {
 	u32 xdp_mode;
 	u32 prog_id;
 	u32 link_id;
+	u32 tune[N_TUNE_KEYS];
 	char name[DEV_NAME_MAX];
 	char ifname[IFNAMSIZ];
 	char steer[1024];
@@ -147,6 +183,7 @@ bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode);
 bool xdp_steer(const struct xlink *xl, const char *list);
 bool xdp_policy(const struct xlink *xl, const char *file);
 void xdp_unpin(const char *name);
+void xdp_repin(const char *name, const char *new_name);
 const char *xdp_pinned(const char *name);
 void xdp_stats(const struct xlink *xl,
 	       void (*fn)(const char *name, const char *text, u64 val));
@@ -172,6 +209,10 @@ void netdev_addrs(u32 ifindex,
 bool netdev_xdp_features(u32 ifindex, u64 *features);
 const char *netdev_driver(const char *ifname);
 u32 netdev_speed(u32 ifindex, u32 *lanes);
+
+/* status.c */
+const char *netdev_addr_list(u32 ifindex, char *buf);
+void link_status(int argc, char **argv);
 
 /* seen.c: what looks at the packets of this host's stack */
 struct seen {
@@ -240,6 +281,7 @@ struct end {
 };
 
 u64 now_ns(clockid_t clock);
+const char *time_stamp(char *buf, size_t size);
 struct end end_parse(const char *what, const char *count, const char *seconds);
 void end_begin(struct end *end);
 int end_wait(const struct end *end, u64 done);

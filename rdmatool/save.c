@@ -22,7 +22,7 @@
 
 static const char head[] =
 "# Links of xroce, as \"rdmatool link restore\" makes them again, a line each:\n"
-"# link NAME netdev DEV xdp off|generic|native|auto [steer CPUS]\n";
+"# link NAME netdev DEV xdp off|generic|native|auto [steer CPUS] [KEY VALUE]...\n";
 
 /* A word of the file: what would end it is written as \xNN. */
 static void put_word(FILE *f, const char *s)
@@ -38,6 +38,8 @@ static void put_word(FILE *f, const char *s)
 
 static void put_link(FILE *f, const struct xlink *xl)
 {
+	size_t i;
+
 	fputs("link ", f);
 	put_word(f, xl->name);
 	fputs(" netdev ", f);
@@ -45,6 +47,9 @@ static void put_link(FILE *f, const struct xlink *xl)
 	fprintf(f, " xdp %s", xdp_mode_name(xl->xdp_mode));
 	if (*xl->steer)
 		fprintf(f, " steer %s", xl->steer);
+	for (i = 0; i < N_TUNE_KEYS; i++)
+		if (xl->tune[i] != tune_keys[i].deflt)
+			fprintf(f, " %s %u", tune_keys[i].name, xl->tune[i]);
 	fputc('\n', f);
 }
 
@@ -103,6 +108,7 @@ struct saved {
 	char netdev[IFNAMSIZ];
 	char xdp[16];
 	char steer[1024];
+	char tune[N_TUNE_KEYS][16];
 };
 
 static const char *file_name;
@@ -167,6 +173,28 @@ static void take(u32 line, const char *key, const char *val, char *buf,
 	memcpy(buf, val, strlen(val) + 1);
 }
 
+/* A key of the transport; a number that it may be. */
+static bool parse_tune(struct saved *s, const char *key, const char *val)
+{
+	const struct tune_key *k;
+	unsigned long n;
+	size_t i;
+
+	for (i = 0; i < N_TUNE_KEYS; i++) {
+		k = &tune_keys[i];
+		if (strcmp(k->name, key))
+			continue;
+		take(s->line, key, val, s->tune[i], sizeof(s->tune[i]));
+		n = strtoul(val, NULL, 10);
+		if (strspn(val, "0123456789") != strlen(val) || n < k->min ||
+		    n > k->max)
+			wrong(s->line, "%s: a number from %u to %u expected",
+			      key, k->min, k->max);
+		return true;
+	}
+	return false;
+}
+
 static void parse_line(struct saved *s, char *line)
 {
 	char *key, *val;
@@ -185,7 +213,7 @@ static void parse_line(struct saved *s, char *line)
 			take(s->line, key, val, s->xdp, sizeof(s->xdp));
 		else if (!strcmp(key, "steer"))
 			take(s->line, key, val, s->steer, sizeof(s->steer));
-		else
+		else if (!parse_tune(s, key, val))
 			wrong(s->line, "unknown field \"%s\"", key);
 	}
 	if (strpbrk(s->name, "%/"))
@@ -253,6 +281,22 @@ static struct saved *read_file(FILE *f, u32 *n)
 	return all;
 }
 
+static void restore_tune(struct saved *s, const struct xlink *xl)
+{
+	const char *val[N_TUNE_KEYS] = {};
+	char deflt[N_TUNE_KEYS][16];
+	bool differs = false;
+	size_t i;
+
+	for (i = 0; i < N_TUNE_KEYS; i++) {
+		snprintf(deflt[i], sizeof(deflt[i]), "%u", tune_keys[i].deflt);
+		val[i] = *s->tune[i] ? s->tune[i] : deflt[i];
+		differs |= strtoul(val[i], NULL, 10) != xl->tune[i];
+	}
+	if (differs)
+		tune_link(s->name, val);
+}
+
 /* In a process of its own: what is not as it was saved becomes so. */
 static void restore_one(struct saved *s)
 {
@@ -269,6 +313,7 @@ static void restore_one(struct saved *s)
 		args[2] = s->xdp;
 		link_set(3, args);
 	}
+	restore_tune(s, &xl);
 	if (!strcmp(xl.steer, s->steer))
 		return;
 	args[1] = "steer";

@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Hardware counters of RDMA ports, by RDMA netlink, and those of a link's XDP
- * program, from its map. Without -d only what is not zero.
+ * program, from its map: as they are, without -d only those that are not zero, or
+ * how fast they rise. Owns what they were the last time.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xroce/counters.h>
 
 #include "rdmatool.h"
 
 static bool any;
+
+/* A counter of a port as it was when it was looked at last. */
+struct seen_counter {
+	u32 dev_index;
+	u32 port;
+	u64 val;
+	char name[64];
+};
+
+static struct seen_counter *counters_seen;
+static size_t n_counters;
+static double interval;		/* seconds since then; 0: not watching */
+static u32 cur_dev, cur_port;
 
 /* What our module's counters mean; others' explain themselves. */
 static const char *meaning(const char *name)
@@ -29,7 +45,52 @@ static const char *meaning(const char *name)
 	return NULL;
 }
 
-static void show(const char *name, const char *text, u64 val)
+/* Of the port under way; one that is new begins with what it is. */
+static struct seen_counter *last_seen(const char *name, u64 val)
+{
+	struct seen_counter *c;
+	size_t i;
+
+	for (i = 0; i < n_counters; i++) {
+		c = &counters_seen[i];
+		if (c->dev_index == cur_dev && c->port == cur_port &&
+		    !strcmp(c->name, name))
+			return c;
+	}
+	counters_seen = realloc(counters_seen,
+				(n_counters + 1) * sizeof(*counters_seen));
+	if (!counters_seen)
+		fail("out of memory");
+	c = &counters_seen[n_counters++];
+	*c = (struct seen_counter){
+		.dev_index = cur_dev, .port = cur_port, .val = val,
+	};
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	return c;
+}
+
+static void show_rate(const char *name, const char *text, u64 val)
+{
+	struct seen_counter *c = last_seen(name, val);
+	/* One that was reset counts from 0. */
+	u64 rise = val >= c->val ? val - c->val : val;
+
+	(void)text;
+	c->val = val;
+	if (!rise && !options.details)
+		return;
+	any = true;
+	out_rate(name, rise / interval);
+}
+
+/* The first time there is nothing to compare with. */
+static void note_value(const char *name, const char *text, u64 val)
+{
+	(void)text;
+	last_seen(name, val)->val = val;
+}
+
+static void show_value(const char *name, const char *text, u64 val)
 {
 	if (!val && !options.details)
 		return;
@@ -40,9 +101,16 @@ static void show(const char *name, const char *text, u64 val)
 		out_fmt("", "(%s)", text);
 }
 
+typedef void (*show_fn)(const char *name, const char *text, u64 val);
+
+struct stat_arg {
+	bool xroce;
+	show_fn show;
+};
+
 static void on_stat(struct nlattr **tb, void *arg)
 {
-	bool xroce = *(bool *)arg;
+	const struct stat_arg *a = arg;
 	struct nlattr *table = tb[RDMA_NLDEV_ATTR_STAT_HWCOUNTERS];
 	struct nlattr *entry, *name, *val;
 	char buf[256];
@@ -58,25 +126,37 @@ static void on_stat(struct nlattr **tb, void *arg)
 		if (!name || !val)
 			continue;
 		nla_strlcpy(buf, name, sizeof(buf));
-		show(buf, xroce ? meaning(buf) : NULL, nla_get_u64(val));
+		a->show(buf, a->xroce ? meaning(buf) : NULL, nla_get_u64(val));
 	}
 }
 
-static void show_port(const struct rdev *dev, u32 port)
+static int read_port(const struct rdev *dev, u32 port, show_fn show)
 {
 	struct nl_msg *msg = nldev_msg(RDMA_NLDEV_CMD_STAT_GET, 0);
 	struct xlink xl;
-	bool xroce = xlink_get(dev->name, &xl);
+	struct stat_arg arg = {
+		.xroce = xlink_get(dev->name, &xl), .show = show,
+	};
 	int err;
 
 	put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, dev->index);
 	put_u32(msg, RDMA_NLDEV_ATTR_PORT_INDEX, port);
+	cur_dev = dev->index;
+	cur_port = port;
+	any = false;
+	err = nldev_talk(msg, on_stat, &arg);
+	if (!err && arg.xroce && xl.prog_id)
+		xdp_stats(&xl, show);
+	return err;
+}
+
+static void show_port(const struct rdev *dev, u32 port)
+{
+	int err;
+
 	out_row();
 	out_dev(dev->name, dev->index, port);
-	any = false;
-	err = nldev_talk(msg, on_stat, &xroce);
-	if (!err && xroce && xl.prog_id)
-		xdp_stats(&xl, show);
+	err = read_port(dev, port, show_value);
 	if (err == -EINVAL || err == -EOPNOTSUPP)
 		out_note("note", "this device has no counters");
 	else if (!any && !err)
@@ -86,21 +166,111 @@ static void show_port(const struct rdev *dev, u32 port)
 		fail("stat %s/%u: %s", dev->name, port, nl_why(err));
 }
 
-static void stat_show(int argc, char **argv)
+static void watch_port(const struct rdev *dev, u32 port)
 {
-	struct rdev *dev, *only = NULL;
+	char stamp[32];
+	int err;
+
+	if (!interval) {
+		read_port(dev, port, note_value);
+		return;
+	}
+	out_row();
+	out_word("time", time_stamp(stamp, sizeof(stamp)));
+	out_dev(dev->name, dev->index, port);
+	err = read_port(dev, port, show_rate);
+	if (!any && !err && !options.json)
+		out_word("", "-");
+	out_row_end();
+	if (err == -ENODEV)
+		fail("stat: %s is gone", dev->name);
+}
+
+/* All ports of one device or of all. */
+static void each_port(struct rdev *dev, const struct rdev *only,
+		      void (*fn)(const struct rdev *dev, u32 port))
+{
 	u32 port;
 
-	if (argc > 1)
-		usage("stat show: one NAME at most");
-	dev = argc ? only = rdev_get(argv[0]) : rdev_all();
-	out_open(NULL);
 	for (; *dev->name; dev++) {
 		for (port = 1; port <= dev->ports; port++)
-			show_port(dev, port);
+			fn(dev, port);
 		if (only)
 			break;
 	}
+}
+
+/* Every @period, in nanoseconds, as long as @end allows. */
+static void watch(struct rdev *dev, const struct rdev *only, u64 period,
+		  struct end *end)
+{
+	u64 last, now, next, left, rounds = 0;
+	int wait;
+
+	each_port(dev, only, watch_port);
+	end_begin(end);
+	last = now_ns(CLOCK_MONOTONIC);
+	next = last + period;
+	out_open(NULL);
+	while ((wait = end_wait(end, rounds))) {
+		now = now_ns(CLOCK_MONOTONIC);
+		if (now < next) {
+			left = (next - now) / 1000000 + 1;
+			poll(NULL, 0, left < (u64)wait ? (int)left : wait);
+			continue;
+		}
+		interval = (now - last) / 1e9;
+		last = now;
+		next += period;
+		each_port(dev, only, watch_port);
+		fflush(stdout);
+		rounds++;
+	}
+	out_close();
+}
+
+static void stat_show(int argc, char **argv)
+{
+	const char *name = NULL, *seconds = NULL, *count = NULL, *stop = NULL;
+	struct rdev *dev, *only = NULL;
+	u64 period = 0;
+	struct end end;
+
+	for (; argc; argc--, argv++) {
+		bool more = argc > 1 && argv[1][0] >= '0' && argv[1][0] <= '9';
+
+		if (!strcmp(argv[0], "--watch") || !strcmp(argv[0], "watch")) {
+			if (period)
+				usage("stat show: --watch is given twice");
+			seconds = more ? argv[1] : "1";
+			period = parse_uint("stat show: --watch", seconds,
+					    1000000) * SECOND;
+			if (!period)
+				usage("stat show: --watch 1 at least");
+		} else if (!strcmp(argv[0], "-c") && more && !count) {
+			count = argv[1];
+		} else if (!strcmp(argv[0], "-t") && more && !stop) {
+			stop = argv[1];
+		} else if (!name && argv[0][0] != '-') {
+			name = argv[0];
+			continue;
+		} else {
+			usage("stat show: \"%s\": NAME, --watch, -c COUNT or -t SECONDS expected",
+			      argv[0]);
+		}
+		argc -= more;
+		argv += more;
+	}
+	if (!period && (count || stop))
+		usage("stat show: -c and -t are for --watch");
+	end = end_parse("stat show", count, stop);
+	dev = name ? only = rdev_get(name) : rdev_all();
+	if (period) {
+		watch(dev, only, period, &end);
+		return;
+	}
+	out_open(NULL);
+	each_port(dev, only, show_port);
 	out_close();
 }
 
@@ -111,5 +281,8 @@ static const struct cmd cmds[] = {
 
 void cmd_stat(int argc, char **argv)
 {
-	dispatch("stat", cmds, argc, argv);
+	if (argc && argv[0][0] == '-')
+		stat_show(argc, argv);
+	else
+		dispatch("stat", cmds, argc, argv);
 }

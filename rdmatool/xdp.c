@@ -152,6 +152,21 @@ void xdp_unpin(const char *name)
 	rmdir(pin_root());
 }
 
+/**
+ * xdp_repin() - a link has another name
+ */
+void xdp_repin(const char *name, const char *new_name)
+{
+	char from[256], to[256];
+
+	xdp_unpin(new_name);
+	pin_dir(from, sizeof(from), name);
+	pin_dir(to, sizeof(to), new_name);
+	mkdir(pin_root(), 0700);
+	rename(from, to);
+	rmdir(pin_root());
+}
+
 /* Pins are for people; a link works without. */
 static void pin_maps(struct xroce_bpf *bpf, const char *name)
 {
@@ -540,6 +555,12 @@ bool xdp_policy(const struct xlink *xl, const char *file)
 void xdp_unpin(const char *name)
 {
 	(void)name;
+}
+
+void xdp_repin(const char *name, const char *new_name)
+{
+	(void)name;
+	(void)new_name;
 }
 
 const char *xdp_pinned(const char *name)

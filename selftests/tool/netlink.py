@@ -11,9 +11,10 @@ import socket
 import struct
 import sys
 
-LINK_NEW, LINK_GET, LINK_SET, QP_SET, QP_GET = range(1, 6)
+LINK_NEW, LINK_GET, LINK_SET, QP_SET, QP_GET, MW_GET, AH_GET = range(1, 8)
 DEV_NAME, DEV_INDEX, IFINDEX, IFNAME, MTU, XDP_FD, XDP_DETACH = range(1, 8)
 STEER = 11
+CWND_INIT, CWND_MAX, CNP_GAP = 12, 13, 14
 QP_DEV, QP_QPN, QP_STEER_CPU, QP_STEER_LINK = 1, 3, 30, 31
 ACK, DUMP = 4, 0x300
 NLMSG_ERROR, NLMSG_DONE = 2, 3
@@ -65,8 +66,12 @@ class Genl:
                     err = -struct.unpack_from('=i', data)[0] if data else 0
                     skip = 20 if kind == NLMSG_ERROR else 4
                     text = b''
+                    self.offset = None
                     if nflags & 0x200:
-                        text = attrs(data[skip:]).get(1, b'')
+                        ack = attrs(data[skip:])
+                        text = ack.get(1, b'')
+                        if 2 in ack:
+                            self.offset = struct.unpack('=I', ack[2])[0]
                     return max(err, 0), text.rstrip(b'\0').decode(), got
                 got.append(attrs(data[4:]))
 
@@ -153,4 +158,5 @@ def main():
     check('an unknown command', nl.ask(77), errno.EOPNOTSUPP)
 
 
-main()
+if __name__ == '__main__':
+    main()

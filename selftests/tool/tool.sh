@@ -17,48 +17,10 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
+. ./says.sh
 
 topo_need rdmatool python3 jq bpftool ibv_rc_pingpong setpriv
 modprobe xroce || skip_all "no module xroce"
-
-# A command that must succeed and print what the pattern says
-says() {
-	local name=$1 want=$2 out status=0
-	shift 2
-	out=$("$@" 2>&1) || status=$?
-	if [ "$status" = 0 ] && grep -qE -- "$want" <<<"$out"; then
-		ok "$name"
-	else
-		not_ok "$name" "status $status, not /$want/: ${out//$'\n'/ | }"
-	fi
-}
-
-# The same for one that must fail: with that status, and not at length
-refuses() {
-	local status=$1 want=$2 out got=0
-	shift 2
-	out=$("$@" 2>&1 >/dev/null) || got=$?
-	if [ "$got" = "$status" ] && grep -qE -- "$want" <<<"$out" &&
-	   [ "$(wc -l <<<"$out")" = 1 ]; then
-		ok "refused: ${*:1:9}"
-	else
-		not_ok "refused: ${*:1:9}" \
-			"status $got, not $status /$want/: ${out//$'\n'/ | }"
-	fi
-}
-
-# JSON of which jq says what is wanted
-json() {
-	local name=$1 want=$2 filter=$3 out got
-	shift 3
-	out=$("$@" 2>/dev/null)
-	got=$(jq -rc "$filter" <<<"$out" 2>&1) || got="not JSON: $out"
-	if [ "$got" = "$want" ]; then
-		ok "$name"
-	else
-		not_ok "$name" "${got//$'\n'/ }, not $want"
-	fi
-}
 
 progs() {
 	bpftool -j prog show | jq '[.[] | select(.name == "xroce")] | length'
@@ -78,11 +40,11 @@ other_xdp() {
 }
 
 test_usage() {
-	refuses 2 'unknown object "lnk": link, gid, qp, .* or check expected' \
+	refuses 2 'unknown object "lnk": link, dev, gid, .* or check expected' \
 		rdmatool lnk
-	refuses 2 'unknown command "frob": show, .* or restore expected' \
+	refuses 2 'unknown command "frob": show, .* or status expected' \
 		rdmatool link frob
-	refuses 2 'command "s" may be show, set or save' rdmatool link s
+	refuses 2 'command "s" may be show, set, save or status' rdmatool link s
 	refuses 2 'NAME expected' rdmatool link add
 	refuses 2 'netdev expected' rdmatool link add x
 	refuses 2 'netdev needs a value' rdmatool link add x netdev
@@ -334,6 +296,8 @@ test_netlink() {
 	lines < <(setpriv --reuid 65534 --clear-groups \
 			python3 netlink.py xt0 "$ifindex" 2>&1 ||
 		  echo "not ok netlink.py as nobody # died")
+	lines < <(python3 fuzz.py xt0 "$ifindex" 2>&1 ||
+		  echo "not ok fuzz.py # died")
 	says "nobody may look" 'xt0/1' \
 		setpriv --reuid 65534 --clear-groups rdmatool link
 	refuses 1 'not permitted' setpriv --reuid 65534 --clear-groups \

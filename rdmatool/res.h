@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Objects as tables of columns: what object.c lists and res.c shows. Owns no
+ * state.
+ */
+#ifndef RDMATOOL_RES_H
+#define RDMATOOL_RES_H
+
+#include "rdmatool.h"
+
+#define MAX_COLS	48
+
+enum kind {
+	NUM,		/* u8 to u64, by its length */
+	HEX,
+	NAME,		/* a number with a name */
+	FLAG,
+	COMM,		/* of a pid, or the kernel part that owns it */
+	GID,
+	MAC,
+	SOCKADDR,
+	QPS,		/* numbers and ranges */
+};
+
+/**
+ * struct col - a field of a kind of object
+ * @attr: attribute of nldev, or of the xroce family when @ours or the whole
+ *	object is that family's
+ * @detail: only with -d
+ * @names: of kind NAME
+ */
+struct col {
+	const char *name;
+	u16 attr;
+	u8 kind;
+	bool ours;
+	bool detail;
+	const char *const *names;
+	u32 n_names;
+};
+
+/**
+ * struct object - a kind of object
+ * @cmd: what dumps it, of nldev or, when @attr_max, of the xroce family
+ * @table: nldev: the attribute that its list is in
+ * @attr_max: xroce: the last attribute; the first two name the device
+ * @pdn: xroce: the attribute that says whose it is
+ */
+struct object {
+	const char *what;
+	const struct col *cols;
+	int cmd;
+	int table;
+	int attr_max;
+	int pdn;
+};
+
+void res_show(const struct object *obj, int argc, char **argv);
+
+#endif /* RDMATOOL_RES_H */

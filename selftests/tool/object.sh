@@ -1,0 +1,290 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# rdmatool's tables of objects: what a program holds of each kind, on xroce and on
+# rdma_rxe, against what rdma says of it; keys for CAP_NET_ADMIN only; and a table
+# of 10,000 QPs that is complete while QPs come and go.
+#
+#   xt0 over the veth xt-a, or xt9 of rdma_rxe; the peer xt-b has no link
+
+# Some functions are called by try alone.
+# shellcheck disable=SC2317
+
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/topo.sh
+
+topo_need rdmatool rdma jq setpriv rping ibv_devinfo python3
+modprobe xroce || skip_all "no module xroce"
+STABLE=${XROCE_QPS:-9000}
+# a kernel that looks at everything needs its memory and time for that
+[ ! -e /sys/kernel/debug/kmemleak ] || STABLE=900
+CHANGING=$((STABLE / 9))
+
+end() {
+	local status=$?
+	let_go 2>/dev/null
+	ip link del xt-a 2>/dev/null
+	rm -rf "$TOPO_TMP"
+	exit "$status"
+}
+trap end EXIT
+
+# json NAME WANTED FILTER COMMAND... - what jq makes of what it prints
+json() {
+	local name=$1 want=$2 filter=$3 out got
+	shift 3
+	out=$("$@" 2>&1)
+	got=$(jq -rc "$filter" <<<"$out" 2>&1) || got="not JSON: $out"
+	if [ "$got" = "$want" ]; then
+		ok "$name"
+	else
+		not_ok "$name" "${got//$'\n'/ }, not $want: ${out:0:600}"
+	fi
+}
+
+# hold ARGUMENTS... - on $dev; what it says is in `held`
+hold() {
+	local index
+	index=$(gid_index "" "$dev" "$addr")
+	rm -f "$TOPO_TMP/fifo"
+	mkfifo "$TOPO_TMP/fifo"
+	./hold "$dev" "$index" "$@" <"$TOPO_TMP/fifo" >"$TOPO_TMP/held" \
+		2>"$TOPO_TMP/err" &
+	holder=$!
+	exec {hand}>"$TOPO_TMP/fifo"
+	wait_for 200 eval '! kill -0 $holder || grep -q ready "$TOPO_TMP/held"'
+	grep -q ready "$TOPO_TMP/held"
+}
+
+held() { sed -n "s/^$1 //p" "$TOPO_TMP/held"; }
+
+let_go() {
+	exec {hand}>&-
+	wait "$holder"
+}
+
+# the same by rdma and rdmatool: KIND - those fields that both have, of all
+# objects of the device; numbers as numbers, whatever they look like
+normal() {
+	jq -cS --arg kind "$1" '
+		def hex: ltrimstr("0x") | explode | reduce .[] as $c (0; . * 16 +
+				(if $c > 57 then $c - 87 else $c - 48 end));
+		def plain: if type == "array" then map(tostring) | join(",")
+			else . end | if type != "string" then .
+			elif test("^[0-9]+$") then tonumber
+			else sub("^\\[(?<c>.*)\\]$"; .c) end;
+		def same: {lqpn, rqpn, type, state, "rq-psn", "sq-psn",
+			"path-mig-state", pdn, pid, comm, cqn, cqe, users,
+			"poll-ctx", ctxn, mrn, rkey, lkey, mrlen, srqn,
+			"cm-idn", ps, local_dma_lkey, ifname};
+		map(select(.ifname == "'"$dev"'") | same |
+			with_entries(select(.value != null) |
+				if (.key | test("key$")) and (.value | type) == "string"
+				then .value |= hex else .value |= plain end)) |
+		sort'
+}
+
+like_rdma() {
+	rdma -jdd res show "$1" 2>"$TOPO_TMP/err" | normal "$1" >"$TOPO_TMP/theirs"
+	rdmatool -jd "$1" show | normal "$1" >"$TOPO_TMP/ours"
+	[ "$(jq length "$TOPO_TMP/theirs")" -ge "${2:-1}" ] &&
+		cmp "$TOPO_TMP/theirs" "$TOPO_TMP/ours" && return
+	head -c 500 "$TOPO_TMP/theirs" "$TOPO_TMP/ours" "$TOPO_TMP/err"
+	return 1
+}
+
+like_rdma_stat() {
+	rdma -j stat show link "$dev/1" |
+		jq -S '.[0] | del(.ifindex, .ifname, .port)' >"$TOPO_TMP/theirs"
+	rdmatool -jd stat show "$dev" | jq -S '.[0] | del(.ifindex, .ifname, .port) |
+		with_entries(select(.key | startswith("xdp_") | not))' \
+		>"$TOPO_TMP/ours"
+	[ "$(jq length "$TOPO_TMP/theirs")" -ge 3 ] &&
+		cmp "$TOPO_TMP/theirs" "$TOPO_TMP/ours"
+}
+
+like_rdma_link() {
+	rdma -j link show "$dev/1" | jq -cS '.[0] |
+		{ifname, port, state, physical_state, netdev}' >"$TOPO_TMP/theirs"
+	rdmatool -j link show "$dev" | jq -cS '.[0] |
+		{ifname, port, state, physical_state, netdev}' >"$TOPO_TMP/ours"
+	cat "$TOPO_TMP/theirs"
+	cmp "$TOPO_TMP/theirs" "$TOPO_TMP/ours"
+}
+
+# the ones that ibv_devinfo prints too
+like_devinfo() {
+	local word rate
+	ibv_devinfo -v -d "$dev" >"$TOPO_TMP/info"
+	for word in $(rdmatool -j gid show "$dev" | jq -r '.[].gid'); do
+		grep -qF -e "${word#::ffff:}, RoCE v2" "$TOPO_TMP/info" ||
+			{ echo "no $word"; return 1; }
+	done
+	rate=$(grep -c 'RoCE v2' "$TOPO_TMP/info")
+	[ "$(rdmatool -j gid show "$dev" | jq length)" = "$rate" ] ||
+		{ echo "not $rate GIDs"; return 1; }
+	grep -qF "node_guid:			$(rdmatool -j dev show "$dev" |
+		jq -r '.[0].node_guid')" "$TOPO_TMP/info" ||
+		{ echo "node_guid"; return 1; }
+	word=$(rdmatool -j dev show "$dev" | jq -r '.[0].fw // ""')
+	[ -z "$word" ] || grep -qE "fw_ver:[[:space:]]*$word$" "$TOPO_TMP/info"
+}
+
+# JSON with a key twice in an object is not what anybody expects
+no_key_twice() {
+	local kind
+	for kind in link dev gid qp cq mr mw srq pd ctx cm_id ah stat; do
+		rdmatool -jd "$kind" show | python3 -c '
+import json, sys
+
+def pairs(p):
+    keys = [k for k, _ in p]
+    twice = {k for k in keys if keys.count(k) > 1}
+    if twice:
+        sys.exit(f"{sys.argv[1]}: {twice}")
+    return dict(p)
+
+json.load(sys.stdin, object_pairs_hook=pairs)' "$kind" || return 1
+	done
+}
+
+compare() {
+	local kind
+	try "$dev: no key twice" no_key_twice
+	for kind in qp cq mr pd ctx; do
+		try "$dev: $kind as rdma" like_rdma "$kind"
+	done
+	try "$dev: srq as rdma" like_rdma srq
+	try "$dev: stat as rdma" like_rdma_stat
+	try "$dev: link as rdma" like_rdma_link
+	try "$dev: as ibv_devinfo" like_devinfo
+	rping -s -a "$addr" -C 1 >/dev/null 2>&1 &
+	rping=$!
+	wait_for 20 eval 'rdma -j res show cm_id | jq -e "map(select(.state == \"LISTEN\")) != []"'
+	try "$dev: cm_id as rdma" like_rdma cm_id
+	json "$dev: who listens where" "[\"rping\",\"TCP\",\"$addr:7174\"]" \
+		'[.[] | select(.state == "LISTEN")][0] | [.comm, .ps, ."src-addr"]' \
+		rdmatool -j cm_id show dev "$dev"
+	kill "$rping"
+	wait "$rping" 2>/dev/null
+}
+
+objects() {
+	hold objects || { not_ok "$dev: objects" "$(cat "$TOPO_TMP/err")"; return; }
+	ok "$dev: objects"
+	compare
+	json "$dev: mr by its key" '["hold",20480]' '.[0] | [.comm, .mrlen]' \
+		rdmatool -j mr show dev "$dev" lkey "$(held lkey)"
+	json "$dev: srq and its QP" "[\"hold\",\"BASIC\",\"$(held srq_qp)\"]" \
+		'map(select(.comm == "hold"))[0] | [.comm, .type, (.lqpn | tostring)]' \
+		rdmatool -j srq show dev "$dev"
+}
+
+test_xroce() {
+	dev=xt0 addr=198.18.9.1
+	rdmatool link add xt0 netdev xt-a xdp native
+	ip addr add $addr/24 dev xt-a
+	wait_for 20 has_gid "" xt0 $addr
+	objects
+	json "qp: XRC, which has no receive queue" '[["XRC_INI",0],["XRC_TGT",0]]' \
+		'map([.type, ."rq-depth"]) | sort' \
+		rdmatool -jd qp show lqpn "$(held xrc_recv),$(held xrc_send)"
+	json "cq: how full it is" '[128,1,1,1,0]' \
+		'map(select(.comm == "hold"))[0] | [.cqe, .completions, .fill, .armed, .overrun]' \
+		rdmatool -jd cq show dev xt0
+	json "mr: its pages and windows" '[4096,5,1,1]' \
+		'map(select(.comm == "hold"))[0] | [.page_size, .pages, .windows, .valid]' \
+		rdmatool -jd mr show dev xt0 lkey "$(held lkey)"
+	json "srq: how full it is" '[2,7,5]' \
+		'map(select(.comm == "hold"))[0] | [.max_sge, .limit, .fill]' \
+		rdmatool -jd srq show dev xt0
+	json "mw: a window that is bound" \
+		"[1,\"$(held mw1)\",true,\"$(held lkey)\",4096,\"0x2\",\"hold\"]" \
+		'.[0] | [.type, .rkey, .bound, .lkey, .mwlen, .access, .comm]' \
+		rdmatool -jd mw show dev xt0 type 1
+	json "mw: where" "$(printf '%#x' $(($(held iova) + 64)))" '.[0].iova' \
+		rdmatool -j mw show rkey "$(held mw1)"
+	json "mw: one that is not" '[2,null,null,"hold"]' \
+		'.[0] | [.type, .bound, .lkey, .comm]' \
+		rdmatool -jd mw show dev xt0 type 2
+	json "ah: all of it" "[\"::ffff:$addr\",\"::ffff:$addr\",3,32,\"0x12345\",64,\"hold\"]" \
+		'.[0] | [.src, .dst, .sl, .tclass, ."flow-label", ."hop-limit", .comm]' \
+		rdmatool -jd ah show dev xt0
+	json "ah: by its peer" 1 length rdmatool -j ah show dst $addr
+	json "ah: of nobody" 0 length rdmatool -j ah show dst 198.18.9.2
+	json "keys are not for all" '[[],[],[]]' \
+		'[.[] | to_entries[] | select(.key | test("key"))] | [., ., .]' \
+		setpriv --reuid 65534 --clear-groups --bounding-set -all \
+		rdmatool -jd mr show dev xt0
+	json "nor are windows'" '[]' \
+		'[.[] | to_entries[] | select(.key | test("key"))]' \
+		setpriv --reuid 65534 --clear-groups --bounding-set -all \
+		rdmatool -jd mw show dev xt0
+	json "though they are shown" 2 length \
+		setpriv --reuid 65534 --clear-groups --bounding-set -all \
+		rdmatool -jd mw show dev xt0
+	ip netns add xt-ns
+	json "another namespace sees none" '[]' . \
+		ip netns exec xt-ns rdmatool -j mw show
+	ip netns del xt-ns
+	let_go
+	json "all are gone" '[0,0]' '[length, length]' rdmatool -j mw show
+	json "all are gone" 0 length rdmatool -j ah show
+}
+
+# Complete, none twice: COMMAND... lists QPNs as JSON
+complete_table() {
+	"$@" >"$TOPO_TMP/table" || return 1
+	jq -r '.[] | select(.lqpn) | .lqpn' "$TOPO_TMP/table" | sort -n >"$TOPO_TMP/got"
+	uniq -d "$TOPO_TMP/got" | head -n 3
+	[ -z "$(uniq -d "$TOPO_TMP/got")" ] || return 1
+	held qp | sort | comm -23 - <(sort "$TOPO_TMP/got") | head -n 3 >"$TOPO_TMP/missing"
+	cat "$TOPO_TMP/missing"
+	[ ! -s "$TOPO_TMP/missing" ] && [ "$(wc -l <"$TOPO_TMP/got")" -ge "$STABLE" ]
+}
+
+with_state() {
+	complete_table rdmatool -jd qp show dev xt0 type RC &&
+		jq -e --argjson n $((10 * CHANGING)) \
+			'map(select(.lqpn and (."sq-depth" | not))) | length <= $n' \
+			"$TOPO_TMP/table"
+}
+
+test_many() {
+	local i
+	dev=xt0
+	hold qps "$STABLE" "$CHANGING" ||
+		{ not_ok "$STABLE QPs" "$(cat "$TOPO_TMP/err")"; return; }
+	ok "$STABLE QPs, $CHANGING that come and go"
+	for i in 1 2 3; do
+		try "a show of all is complete, none twice ($i)" complete_table \
+			rdmatool -j qp show dev xt0 type RC
+	done
+	try "with the module's own state" with_state
+	json "one of them" "$(held qp | tail -n 1)" '.[0].lqpn' \
+		rdmatool -j qp show dev xt0 lqpn "$(held qp | tail -n 1)"
+	let_go
+	json "all are gone" 0 length rdmatool -j qp show dev xt0 type RC
+}
+
+test_rxe() {
+	rdmatool link del xt0
+	modprobe rdma_rxe || { not_ok "rdma_rxe" "no module"; return; }
+	dev=xt9
+	rdma link add xt9 type rxe netdev xt-a
+	wait_for 20 has_gid "" xt9 $addr
+	objects
+	json "no windows that the kernel does not tell of" '[]' . \
+		rdmatool -j mw show dev xt9
+	let_go
+	rdma link del xt9
+	rmmod rdma_rxe
+}
+
+ip link add xt-a type veth peer name xt-b
+ip link set xt-a up
+ip link set xt-b up
+test_xroce
+test_many
+test_rxe
+tap_end

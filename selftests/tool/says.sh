@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+# Owns how the tests here hold a command to what it prints. Sourced after tap.sh.
+
+# A command that must succeed and print what the pattern says
+says() {
+	local name=$1 want=$2 out status=0
+	shift 2
+	out=$("$@" 2>&1) || status=$?
+	if [ "$status" = 0 ] && grep -qE -- "$want" <<<"$out"; then
+		ok "$name"
+	else
+		not_ok "$name" "status $status, not /$want/: ${out//$'\n'/ | }"
+	fi
+}
+
+# The same for one that must fail: with that status, and not at length
+refuses() {
+	local status=$1 want=$2 out got=0
+	shift 2
+	out=$("$@" 2>&1 >/dev/null) || got=$?
+	if [ "$got" = "$status" ] && grep -qE -- "$want" <<<"$out" &&
+	   [ "$(wc -l <<<"$out")" = 1 ]; then
+		ok "refused: ${*:1:9}"
+	else
+		not_ok "refused: ${*:1:9}" \
+			"status $got, not $status /$want/: ${out//$'\n'/ | }"
+	fi
+}
+
+# JSON of which jq says what is wanted
+json() {
+	local name=$1 want=$2 filter=$3 out got
+	shift 3
+	out=$("$@" 2>/dev/null)
+	got=$(jq -rc "$filter" <<<"$out" 2>&1) || got="not JSON: $out"
+	if [ "$got" = "$want" ]; then
+		ok "$name"
+	else
+		not_ok "$name" "${got//$'\n'/ }, not $want"
+	fi
+}
