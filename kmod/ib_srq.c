@@ -124,7 +124,6 @@ static int xroce_ib_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
 			       struct ib_udata *udata)
 {
 	struct xroce_ksrq *srq = to_ksrq(ib);
-
 	int err = 0;
 
 	if (mask & ~(IB_SRQ_LIMIT | IB_SRQ_MAX_WR))
