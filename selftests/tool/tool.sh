@@ -58,7 +58,7 @@ test_usage() {
 	refuses 2 'no % and no /' rdmatool link add x/y netdev xt-a
 	refuses 2 'xdp is for type xroce' \
 		rdmatool link add x netdev xt-a type rxe xdp off
-	refuses 2 'xdp or steer expected' rdmatool link set xt0
+	refuses 2 'xdp, steer or policy expected' rdmatool link set xt0
 	refuses 2 'is not an IPv4 or IPv6 address' rdmatool gid add xt0 1.2.3
 	refuses 2 'is not a number from 0 to 32' rdmatool gid add xt0 1.2.3.4/33
 	refuses 2 'unknown argument "colour"' rdmatool qp show colour blue
