@@ -80,8 +80,8 @@ static int kqp_alloc_sq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 	 * atomic WRITE writes always is.
 	 */
 	cap->max_inline_data = stride - sizeof(struct xroce_send_wqe);
-	req->wqe = kvcalloc(depth, stride, GFP_KERNEL_ACCOUNT);
-	req->swq = kvcalloc(depth, sizeof(*req->swq), GFP_KERNEL_ACCOUNT);
+	req->wqe = kvcalloc(depth, stride, XROCE_GFP_QUEUE);
+	req->swq = kvcalloc(depth, sizeof(*req->swq), XROCE_GFP_QUEUE);
 	if (!req->wqe || !req->swq)
 		return -ENOMEM;
 	kqp->sq_ring = xroce_ring_alloc(uctx, depth, stride, info);

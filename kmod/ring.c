@@ -29,7 +29,7 @@ struct xroce_umem_ring *xroce_ring_alloc(struct ib_ucontext *uctx, u32 depth,
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
 	ring->size = PAGE_ALIGN(XROCE_RING_HDR + (size_t)depth * stride);
-	ring->ring = __vmalloc(ring->size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	ring->ring = __vmalloc(ring->size, XROCE_GFP_QUEUE | __GFP_ZERO);
 	if (!ring->ring)
 		goto err_free;
 	if (!uctx)

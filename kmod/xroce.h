@@ -42,6 +42,8 @@
 #define XROCE_MAX_SRQ		1048576
 #define XROCE_MAX_GROUP		8192
 #define XROCE_MAX_GROUP_QP	1024
+/* A user may ask for more than there is, and nobody is killed for that. */
+#define XROCE_GFP_QUEUE	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 #define XROCE_GSI_QPN		1
 /* More than a network holds in flight is only loss: a window of packets. */
 #define XROCE_CWND_INIT		64

@@ -107,7 +107,12 @@ things() {
 			rounds "$ROUNDS" go -t "$survive" -- unload
 	fi
 	try "$label: nothing is left" life_settled
-	try "$label: a namespace for each" life_spread
+	# here, not in the subshell of try: it says where each is from now on
+	if life_spread >"$TOPO_TMP/spread" 2>&1; then
+		ok "$label: a namespace for each"
+	else
+		not_ok "$label: a namespace for each" "$(tail -n 1 "$TOPO_TMP/spread")"
+	fi
 	thing "namespace deleted" rounds "$ROUNDS" end -t "$survive" -l -- each del_netns
 	try "$label: nothing is left of them" life_settled
 	try "$label: the module unloads" life_unload

@@ -224,9 +224,10 @@ bug srq-pd resp '.off = pkt->hdr_len, .pd = qp->rq->pd,' \
 	'.off = pkt->hdr_len,'
 bug srq-pd-ud dgram '.off = rx->pkt.hdr_len, .pd = qp->rq->pd,' \
 	'.off = rx->pkt.hdr_len,'
-bug srq-limit-again rq 'if (few)\n\t\trq->limit = 0;' ''
+bug srq-limit-again rq '\t\trq->limit = 0;\n\t\trq->limited' '\t\trq->limited'
 bug srq-limit-late rq 'few = n - 1 < rq->limit;' 'few = n < rq->limit;'
-bug srq-flushed qp 'if (qp->srq)\n\t\treturn;\n\tfor (left' 'for (left'
+bug srq-flushed qp 'if (qp->srq || !qp->rq)\n\t\treturn;\n\tfor (left' \
+	'if (!qp->rq)\n\t\treturn;\n\tfor (left'
 bug srq-no-last-wqe qp 'xroce_env_qp_event(qp, XROCE_EVENT_LAST_WQE);' ';'
 
 # congestion

@@ -336,10 +336,13 @@ static bool refused(void)
 	NEED(ibv_post_srq_recv(srq, &wr, &bad) == EINVAL && bad == &wr,
 	     "3 SGEs of 2");
 	err = ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
-	NEED(err == EOPNOTSUPP, "resize: %s", strerror(err));
-	attr.srq_limit = 17;
+	NEED(!err, "resize: %s", strerror(err));
+	attr.srq_limit = 33;
 	err = ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT);
-	NEED(err == EINVAL, "limit 17 of 16: %s", strerror(err));
+	NEED(err == EINVAL, "limit 33 of 32: %s", strerror(err));
+	attr.max_wr = (uint32_t)hosts[B].attr.max_srq_wr + 1;
+	err = ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+	NEED(err == EINVAL, "resize past max_srq_wr: %s", strerror(err));
 	init.attr.max_wr = (uint32_t)hosts[B].attr.max_srq_wr + 1;
 	NEED(!ibv_create_srq(hosts[B].pd, &init) && errno == EINVAL,
 	     "an SRQ larger than max_srq_wr: %s", strerror(errno));
