@@ -14,6 +14,7 @@ static void xroce_kcq_destroy(struct xroce_kcq *kcq)
 	/* Its QPs are gone: nothing is posted; its handler may be queued. */
 	xroce_kcq_put(kcq);
 	wait_for_completion(&kcq->gone);
+	/* A dump of resources may be looking. */
 	spin_lock_irq(&kcq->cq.lock);
 	kcq->cq.ring = NULL;
 	spin_unlock_irq(&kcq->cq.lock);

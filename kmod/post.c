@@ -106,7 +106,6 @@ static int put_send(struct xroce_kqp *kqp, struct xroce_send_wqe *wqe,
 		if (kqp->qp.hot.transport != XROCE_UD)
 			break;
 		wqe->ud.kernel = (uintptr_t)&to_kah(ud_wr(wr)->ah)->ah;
-		wqe->ud.hop_limit = 0;
 		wqe->ud.remote_qpn = ud_wr(wr)->remote_qpn;
 		wqe->ud.remote_qkey = ud_wr(wr)->remote_qkey;
 		break;

@@ -39,7 +39,7 @@ struct xroce_table {
 struct xroce_table xroce_qps = { .max = XROCE_MAX_QP };
 struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR };
 struct xroce_table xroce_ahs = { .max = XROCE_MAX_AH };
-static struct xroce_table xroce_srqs = { .max = XROCE_MAX_SRQ };
+struct xroce_table xroce_srqs = { .max = XROCE_MAX_SRQ };
 
 /* Reserve a number: look-ups find nothing there until it is published. */
 static int table_reserve(struct xroce_table *t, u32 *number)
@@ -222,20 +222,6 @@ void xroce_table_del_srq(struct xroce_ksrq *srq)
 	table_del(&xroce_srqs, &srq->entry);
 	/* ib_core frees it, and lets go of its CQ, as soon as we return. */
 	synchronize_rcu();
-}
-
-/**
- * xroce_table_next_srq() - find the first one numbered *@srqn or higher; under RCU
- * @srqn: becomes its number
- */
-struct xroce_ksrq *xroce_table_next_srq(u32 *srqn)
-{
-	unsigned long index = *srqn;
-	struct xroce_ksrq *srq;
-
-	srq = xa_find(&xroce_srqs.xa, &index, XROCE_QPN_MASK, XA_PRESENT);
-	*srqn = index;
-	return srq;
 }
 
 /**

@@ -180,7 +180,7 @@ static void raise_xrc_limits(void)
 	bool limited;
 	u32 srqn;
 
-	for (srqn = 0; (srq = xroce_table_next_srq(&srqn)); srqn++) {
+	for (srqn = 0; (srq = xroce_table_next(&xroce_srqs, &srqn)); srqn++) {
 		spin_lock_irq(&srq->rq.lock);
 		limited = srq->rq.limited;
 		srq->rq.limited = false;

@@ -29,10 +29,7 @@ refused() {
 
 here_begin jq
 for DEVTYPE in xroce rxe; do
-	if [ "$DEVTYPE" = rxe ]; then
-		rdma link del xr1
-		ip link del xr-eth0
-	fi
+	[ "$DEVTYPE" = xroce ] || here_down
 	if ! why=$(here_up 2>&1); then
 		not_ok "$DEVTYPE: device" "${why//$'\n'/$'\n'# }"
 		continue

@@ -25,14 +25,18 @@ here_up() {
 		wait_for 20 rdma_ready '' xr1 1
 }
 
+here_down() {
+	rdma link del xr1
+	ip link del xr-eth0
+}
+
 here_end() {
 	local status=$?
 	set +e
 	trap '' INT TERM
 	# the test's own
 	here_more_end
-	rdma link del xr1
-	ip link del xr-eth0
+	here_down
 	rm -rf "$TOPO_TMP"
 	trap - EXIT
 	exit "$status"

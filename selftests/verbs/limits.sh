@@ -26,10 +26,7 @@ attributes() {
 here_begin ibv_devinfo
 declare -A ours theirs
 for DEVTYPE in xroce rxe; do
-	if [ "$DEVTYPE" = rxe ]; then
-		rdma link del xr1
-		ip link del xr-eth0
-	fi
+	[ "$DEVTYPE" = xroce ] || here_down
 	if ! why=$(here_up 2>&1); then
 		not_ok "$DEVTYPE: device" "${why//$'\n'/$'\n'# }"
 		tap_end

@@ -287,19 +287,24 @@ change_modes() {
 	done
 }
 
-# What changes under traffic is seen by nobody
-under_change() {
+# changing WHAT - that change_WHAT does over and over is seen by nobody
+changing() {
 	local pid
-	topo_direct 4200
-	try "two hosts" rdma_up
 	: >"$TOPO_TMP/changes"
-	change_modes &
+	"change_$1" &
 	pid=$!
 	topo_pids+=("$pid")
-	rc "modes change" forward -m 1024 -r 40 mix many
+	rc "$1 change" forward -m 1024 -r 40 mix many
 	try "they went on changing" kill "$pid"
-	try "modes changed $(wc -l <"$TOPO_TMP/changes") times" \
+	bg_end "$pid" 2>/dev/null
+	try "$1 changed $(wc -l <"$TOPO_TMP/changes") times" \
 		[ "$(wc -l <"$TOPO_TMP/changes")" -gt 4 ]
+}
+
+under_change() {
+	topo_direct 4200
+	try "two hosts" rdma_up
+	changing modes
 	topo_clear
 }
 
@@ -346,7 +351,7 @@ change_policies() {
 	while :; do
 		n2 rdmatool link set "$RDMA2" policy "$POLICY" || return
 		n1 rdmatool link set "$RDMA1" policy "$POLICY" || return
-		echo swapped >>"$TOPO_TMP/swaps"
+		echo swapped >>"$TOPO_TMP/changes"
 		n2 rdmatool link set "$RDMA2" policy off || return
 		n1 rdmatool link set "$RDMA1" policy off || return
 	done
@@ -367,15 +372,7 @@ with_policy() {
 	local pid qpn map dropped
 	topo_direct 4200
 	try "two hosts" rdma_up
-	: >"$TOPO_TMP/swaps"
-	change_policies &
-	pid=$!
-	topo_pids+=("$pid")
-	rc "policies change" forward -m 1024 -r 40 mix many
-	try "they went on changing" kill "$pid"
-	bg_end "$pid" 2>/dev/null
-	try "policies changed $(wc -l <"$TOPO_TMP/swaps") times" \
-		[ "$(wc -l <"$TOPO_TMP/swaps")" -gt 4 ]
+	changing policies
 	try "no such policy" refused /nowhere.bpf.o "No such file"
 	try "a policy that is none" refused ../lib/xdp_pass.bpf.o "no programs xroce"
 	try "a policy that the verifier refuses" refused wrong.bpf.o "policy wrong.bpf.o"
