@@ -278,9 +278,9 @@ change_modes() {
 	local mode
 	while :; do
 		for mode in off native generic native; do
-			n1 rdmatool link set "$RDMA1" xdp $mode || return
+			n1 rdmatool link set "$RDMA1" xdp "$mode" || return
 			sleep 0.1
-			n2 rdmatool link set "$RDMA2" xdp $mode || return
+			n2 rdmatool link set "$RDMA2" xdp "$mode" || return
 			echo "$mode" >>"$TOPO_TMP/changes"
 			sleep 0.1
 		done
