@@ -19,6 +19,12 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ./life.sh
 
+# In all modes together each end comes as often as was asked for; what traffic
+# survives, a tenth of that
+read -ra MODES <<<"${XROCE_NETNS:-exclusive shared}"
+ENDS=$(((ROUNDS + ${#MODES[@]} - 1) / ${#MODES[@]}))
+PAUSES=$(((ENDS + 9) / 10))
+
 # An outage is shorter than all retries, of many at once too, and on a kernel that
 # checks everything
 survive=18
@@ -58,6 +64,7 @@ xdp() {
 again() { "$@" 2>/dev/null || "$@" 2>/dev/null || "$@"; }
 del_by_rdma() { again n1 rdma link del "xra$1"; }
 del_by_rdmatool() { again n2 rdmatool link del "xrb$1"; }
+del_link() { if (($1 % 2)); then del_by_rdma "$1"; else del_by_rdmatool "$1"; fi; }
 del_netdev() { ip1 link del "xra$1"; }
 move() { ip1 link set "xra$1" netns "$NS3"; }
 move_back() { ip -n "$NS3" link set "xra$1" netns "$NS1"; }
@@ -82,29 +89,30 @@ things() {
 	NS3=h3-$$
 	ip netns add "$NS3"
 	thing "netdev down and up" \
-		rounds "$ROUNDS" go -t "$survive" -- each updown
-	thing "MTU changed" rounds "$ROUNDS" go -t "$survive" -- each mtu
+		rounds "$PAUSES" go -t "$survive" -- each updown
+	thing "MTU changed" rounds "$PAUSES" go -t "$survive" -- each mtu
 	thing "address gone and back" \
-		rounds "$ROUNDS" go -t "$survive" -- each address
-	thing "device renamed" rounds "$ROUNDS" go -t "$survive" -- each rename
+		rounds "$PAUSES" go -t "$survive" -- each address
+	thing "device renamed" rounds "$PAUSES" go -t "$survive" -- each rename
 	thing "netdev renamed" \
-		rounds "$ROUNDS" go -t "$survive" -- each rename_netdev
+		rounds "$PAUSES" go -t "$survive" -- each rename_netdev
 	# few: a program that is attached means code that is changed under everybody
 	thing "XDP changed" rounds 2 go -t "$survive" -- each xdp
 	try "$label: nothing is left of what it survived" life_settled
-	thing "rdma link del" rounds "$ROUNDS" end -t "$survive" -m -- each del_by_rdma
-	thing "rdmatool link del" rounds "$ROUNDS" end -t "$survive" -- each del_by_rdmatool
-	thing "netdev deleted" rounds "$ROUNDS" end -t "$survive" -- each del_netdev
+	thing "link del" rounds $((ENDS - ENDS / 2)) end -t "$survive" -- each del_link
+	thing "link del, and rings used after it" \
+		rounds $(((ENDS + 1) / 2)) end -t "$survive" -m -- each del_link
+	thing "netdev deleted" rounds "$ENDS" end -t "$survive" -- each del_netdev
 	thing "netdev moved to another namespace" \
-		rounds "$ROUNDS" end -t "$survive" -- move_all
+		rounds "$ENDS" end -t "$survive" -- move_all
 	if [ "$XROCE_XDP" = off ]; then
 		thing "module unloaded and loaded" \
-			rounds "$ROUNDS" end -t "$survive" -- unload
-		thing "and rings used after it" \
-			rounds "$ROUNDS" end -t "$survive" -m -- unload
+			rounds $((ENDS - ENDS / 2)) end -t "$survive" -- unload
+		thing "module unloaded, and rings used after it" \
+			rounds $(((ENDS + 1) / 2)) end -t "$survive" -m -- unload
 	else
 		thing "module in use does not unload" \
-			rounds "$ROUNDS" go -t "$survive" -- unload
+			rounds "$PAUSES" go -t "$survive" -- unload
 	fi
 	try "$label: nothing is left" life_settled
 	# here, not in the subshell of try: it says where each is from now on
@@ -113,14 +121,14 @@ things() {
 	else
 		not_ok "$label: a namespace for each" "$(tail -n 1 "$TOPO_TMP/spread")"
 	fi
-	thing "namespace deleted" rounds "$ROUNDS" end -t "$survive" -l -- each del_netns
+	thing "namespace deleted" rounds "$ENDS" end -t "$survive" -l -- each del_netns
 	try "$label: nothing is left of them" life_settled
 	try "$label: the module unloads" life_unload
 	ip netns del "$NS3"
 	life_clear
 }
 
-for XROCE_NETNS in ${XROCE_NETNS:-exclusive shared}; do
+for XROCE_NETNS in "${MODES[@]}"; do
 	things
 done
 tap_end
