@@ -7,8 +7,8 @@
 #   | h1  xra1  |---------| xrb1   h2 |	veth, 198.18.1.1, .2
 #   +-----------+         +-----------+
 #
-# XROCE_XDP=off|generic|native  XROCE_LIFE_COUNT: how often, 2, or 50 with
-# XROCE_LONG
+# XROCE_XDP=off|generic|native  XROCE_LIFE_COUNT: how often in all modes together,
+# 2, or 100 with XROCE_LONG
 # XROCE_NETNS=exclusive|shared: only this mode
 
 # shellcheck disable=SC2317
@@ -17,7 +17,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
 PAIRS=1
-XROCE_LIFE_COUNT=${XROCE_LIFE_COUNT:-$((${XROCE_LONG:-0} ? 50 : 2))}
+XROCE_LIFE_COUNT=${XROCE_LIFE_COUNT:-$((${XROCE_LONG:-0} ? 100 : 2))}
 . ./life.sh
 
 A=$NET.1.1 B=$NET.1.2
@@ -36,7 +36,7 @@ cm_ids() {
 # cm COMMAND... - the command, among connections of all ages
 cm() {
 	local i loops status=0 pid
-	for ((i = 0; i < COUNT; i++)); do
+	for ((i = 0; i < ENDS; i++)); do
 		loops=()
 		forever ip netns exec "$NS2" rping -s -P -a "$B" -S 3000
 		forever ip netns exec "$NS2" ucmatose -b "$B" -c 4
@@ -76,7 +76,7 @@ things() {
 }
 
 topo_need rping ucmatose cmtime
-for XROCE_NETNS in ${XROCE_NETNS:-exclusive shared}; do
+for XROCE_NETNS in "${MODES[@]}"; do
 	things
 done
 tap_end

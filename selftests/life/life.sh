@@ -13,6 +13,10 @@ COUNT=${COUNT:-4}
 PAIRS=${PAIRS:-${XROCE_LIFE_PAIRS:-$((COUNT < 20 ? 2 : 10))}}
 # shellcheck disable=SC2034
 ROUNDS=$(((COUNT + PAIRS - 1) / PAIRS))
+# RDMA namespaces' modes, and rounds in each of them
+read -ra MODES <<<"${XROCE_NETNS:-exclusive shared}"
+# shellcheck disable=SC2034
+ENDS=$(((ROUNDS + ${#MODES[@]} - 1) / ${#MODES[@]}))
 
 # Pair I: links xra$I over netdev xra$I, 198.18.$I.1 in $NS1, and xrb$I over xrb$I,
 # 198.18.$I.2 in ${NSB[I]}

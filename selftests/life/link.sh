@@ -19,10 +19,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ./life.sh
 
-# In all modes together each end comes as often as was asked for; what traffic
-# survives, a tenth of that
-read -ra MODES <<<"${XROCE_NETNS:-exclusive shared}"
-ENDS=$(((ROUNDS + ${#MODES[@]} - 1) / ${#MODES[@]}))
+# What traffic survives comes a tenth as often as what ends it
 PAUSES=$(((ENDS + 9) / 10))
 
 # An outage is shorter than all retries, of many at once too, and on a kernel that
