@@ -178,6 +178,8 @@ static int xroce_ib_add_gid(const struct ib_gid_attr *attr, void **context)
 	rcu_read_lock();
 	ok = xroce_gid_dev_ok(link, rcu_dereference(attr->ndev));
 	rcu_read_unlock();
+	ibdev_dbg(&link->ib, "GID %u is %pI6c%s\n", attr->index, attr->gid.raw,
+		  ok ? "" : ", of a netdev that is not ours");
 	if (!ok)
 		return -EOPNOTSUPP;
 	return xroce_link_gid_add(link, &attr->gid, attr->index);
@@ -311,6 +313,7 @@ void xroce_ib_init(struct xroce_link *link)
 	ib_set_device_ops(ib, &xroce_mcast_ops);
 	ib_set_device_ops(ib, &xroce_post_ops);
 	ib_set_device_ops(ib, &xroce_res_ops);
+	ib_set_device_ops(ib, &xroce_pma_ops);
 }
 
 /**

@@ -220,8 +220,11 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
 	err = kqp_check_init(init, udata);
-	if (err)
+	if (err) {
+		ibdev_dbg(ib->device, "no QP of type %u as asked for: %d\n",
+			  init->qp_type, err);
 		return err;
+	}
 	if (init->qp_type == IB_QPT_XRC_TGT)
 		memset(&init->cap, 0, sizeof(init->cap));
 	/* An XRC target is made in the name of nobody, and serves users. */
@@ -438,6 +441,8 @@ static int xroce_ib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 	mutex_lock(&kqp->mutex);
 	err = kqp_modify(kqp, attr, mask);
 	mutex_unlock(&kqp->mutex);
+	ibdev_dbg(ib->device, "QP %u: modify, mask %#x: %d, state %u\n",
+		  ib->qp_num, mask, err, kqp->qp.hot.state);
 	return err;
 }
 

@@ -107,7 +107,7 @@ __bpf_kfunc int bpf_xroce_addr(struct xdp_md *ctx, const void *addr,
 }
 
 /**
- * bpf_xroce_drop() - a frame is about to be dropped: let tracepoints see it
+ * bpf_xroce_drop() - a frame is about to be dropped: count it, let it be seen
  * @ctx: the frame
  * @addr: what bpf_xroce_addr() has been asked about
  * @addr__sz: the size of that
@@ -122,13 +122,14 @@ __bpf_kfunc int bpf_xroce_drop(struct xdp_md *ctx, const void *addr,
 	struct xroce_xdp_addr to;
 	struct xroce_link *link;
 
-	if (!trace_xroce_verdict_enabled() || addr__sz != sizeof(to) ||
-	    why >= XROCE_XDP_STAT_MAX)
+	if (addr__sz != sizeof(to) || why >= XROCE_XDP_STAT_MAX)
 		return 0;
 	memcpy(&to, addr, sizeof(to));
 	link = addr_link(xdp->rxq->dev, &to);
-	if (link)
-		xroce_trace_rx_xdp(link, xdp, XROCE_VERDICT_XDP + why);
+	if (!link)
+		return 0;
+	xroce_env_count(&link->dev, XROCE_CNT_MALFORMED, 1);
+	xroce_trace_rx_xdp(link, xdp, XROCE_VERDICT_XDP + why);
 	return 0;
 }
 

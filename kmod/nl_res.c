@@ -87,45 +87,59 @@ struct fact {
 	bool hex;
 };
 
-static int put_facts(struct sk_buff *skb, const struct fact *f, size_t n)
+static const struct rdma_stat_desc xroce_descs[XROCE_CNT_MAX] = {
+#define XROCE_CNT_DESC(sym, str, text) { .name = #str },
+	XROCE_COUNTERS(XROCE_CNT_DESC)
+#undef XROCE_CNT_DESC
+};
+
+/* And of counters, if there are some, those that are not 0. Who calls cancels. */
+static int put_facts(struct sk_buff *skb, const struct fact *f, size_t n,
+		     const u64 *count)
 {
 	struct nlattr *table = nla_nest_start(skb, RDMA_NLDEV_ATTR_DRIVER);
+	u32 i;
 
 	if (!table)
 		return -EMSGSIZE;
-	for (; n; f++, n--) {
-		if (!(f->hex ? rdma_nl_put_driver_u64_hex :
-			       rdma_nl_put_driver_u64)(skb, f->name, f->value))
-			continue;
-		nla_nest_cancel(skb, table);
-		return -EMSGSIZE;
-	}
+	for (; n; f++, n--)
+		if ((f->hex ? rdma_nl_put_driver_u64_hex :
+			      rdma_nl_put_driver_u64)(skb, f->name, f->value))
+			return -EMSGSIZE;
+	for (i = 0; count && i < XROCE_CNT_MAX; i++)
+		if (count[i] && rdma_nl_put_driver_u64(skb, xroce_descs[i].name,
+						       count[i]))
+			return -EMSGSIZE;
 	nla_nest_end(skb, table);
 	return 0;
 }
 
+/* Of one that is being destroyed there is nothing to tell. */
 static int fill_qp(struct sk_buff *skb, struct ib_qp *ib)
 {
-	struct xroce_req req = {};
-	struct xroce_hot hot = {};
+	const struct xroce_hot *hot;
+	const struct xroce_req *req;
 	struct xroce_kqp *kqp;
+	int err = 0;
 
 	rcu_read_lock();
 	kqp = READ_ONCE(container_of(ib, struct xroce_ibqp, ib)->kqp);
 	if (kqp) {
+		hot = &kqp->qp.hot;
+		req = &kqp->qp.req;
 		spin_lock_bh(&kqp->qp.lock);
-		hot = kqp->qp.hot;
-		req = kqp->qp.req;
+		err = put_facts(skb, (const struct fact []){
+				{ "una", hot->una }, { "next", hot->next },
+				{ "max", hot->max }, { "epsn", hot->epsn },
+				{ "msn", hot->msn }, { "cwnd", req->cwnd },
+				{ "ssthresh", req->ssthresh },
+				{ "retries", req->retries },
+				{ "rnr_retries", req->rnr_retries },
+		}, 9, kqp->qp.count);
 		spin_unlock_bh(&kqp->qp.lock);
 	}
 	rcu_read_unlock();
-	return put_facts(skb, (const struct fact []){
-			 { "una", hot.una }, { "next", hot.next },
-			 { "max", hot.max }, { "epsn", hot.epsn },
-			 { "msn", hot.msn }, { "cwnd", req.cwnd },
-			 { "ssthresh", req.ssthresh }, { "retries", req.retries },
-			 { "rnr_retries", req.rnr_retries },
-	}, 9);
+	return err;
 }
 
 static int fill_cq(struct sk_buff *skb, struct ib_cq *ib)
@@ -152,7 +166,7 @@ static int fill_cq(struct sk_buff *skb, struct ib_cq *ib)
 	return put_facts(skb, (const struct fact []){
 			 { "completions", completions }, { "fill", fill },
 			 { "armed", armed }, { "overrun", overrun },
-	}, 4);
+	}, 4, NULL);
 }
 
 static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
@@ -169,7 +183,7 @@ static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
 			 { "pages", pages },
 			 { "windows", max(atomic_read(&mr->windows), 0) },
 			 { "valid", READ_ONCE(mr->state) == XROCE_KEY_VALID },
-	}, 6);
+	}, 6, NULL);
 }
 
 static int fill_srq(struct sk_buff *skb, struct ib_srq *ib)
@@ -187,14 +201,8 @@ static int fill_srq(struct sk_buff *skb, struct ib_srq *ib)
 	return put_facts(skb, (const struct fact []){
 			 { "max_wr", srq->max_wr }, { "max_sge", rq->max_sge },
 			 { "limit", limit }, { "fill", fill },
-	}, 4);
+	}, 4, NULL);
 }
-
-static const struct rdma_stat_desc xroce_descs[XROCE_CNT_MAX] = {
-#define XROCE_CNT_DESC(sym, str, text) { .name = #str },
-	XROCE_COUNTERS(XROCE_CNT_DESC)
-#undef XROCE_CNT_DESC
-};
 
 static struct rdma_hw_stats *xroce_ib_alloc_stats(struct ib_device *ib,
 						  u32 port)

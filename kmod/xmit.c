@@ -251,10 +251,10 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 			i += xmit_xdp(kqp, f + i, end - i, &sum);
 	} while (i == end && i < n);
 	if (sum.sent) {
-		xroce_env_count(qp->dev, XROCE_CNT_TX_PKTS, sum.sent);
-		xroce_env_count(qp->dev, XROCE_CNT_TX_BYTES, sum.bytes);
+		xroce_qp_count(qp, XROCE_CNT_TX_PKTS, sum.sent);
+		xroce_qp_count(qp, XROCE_CNT_TX_BYTES, sum.bytes);
 	}
 	if (sum.lost)
-		xroce_env_count(qp->dev, XROCE_CNT_TX_DROPPED, sum.lost);
+		xroce_qp_count(qp, XROCE_CNT_TX_DROPPED, sum.lost);
 	return i;
 }

@@ -377,6 +377,7 @@ bool xroce_link_active(const struct xroce_link *link);
 extern const struct ib_device_ops xroce_ah_ops;
 extern const struct ib_device_ops xroce_srq_ops;
 extern const struct ib_device_ops xroce_mcast_ops;
+extern const struct ib_device_ops xroce_pma_ops;
 extern const struct ib_device_ops xroce_post_ops;
 extern const struct ib_device_ops xroce_qp_ops;
 extern const struct ib_device_ops xroce_cq_ops;

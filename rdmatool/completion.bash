@@ -14,6 +14,7 @@ _rdmatool_fields()
 	srq)	echo 'srqn type lqpn pdn cqn' ;;
 	pd)	echo 'pdn local_dma_lkey unsafe_global_rkey users ctxn' ;;
 	ctx)	echo 'ctxn' ;;
+	stat)	echo 'lqpn rqpn type state --watch -c -t' ;;
 	cm_id)	echo 'cm-idn lqpn type state ps src-addr dst-addr' ;;
 	ah)	echo 'ahn src dst dmac vlan sport sl tclass flow-label hop-limit pdn' ;;
 	esac
@@ -52,7 +53,8 @@ _rdmatool()
 	gid)		list='show add del' ;;
 	qp)		list='show set' ;;
 	steer|tune)	list='show set' ;;
-	cq|mr|mw|srq|pd|ctx|cm_id|ah|stat) list=show ;;
+	cq|mr|mw|srq|pd|ctx|cm_id|ah) list=show ;;
+	stat)		list='show qp' ;;
 	'link save'*|'link restore'*|decode)
 			compopt -o default
 			return ;;
@@ -78,7 +80,7 @@ _rdmatool()
 	'capture '*verdict) list='sent received dropped' ;;
 	'capture '*opcode) list='SEND WRITE READ ACKNOWLEDGE ATOMIC CMP FETCH CNP' ;;
 	'capture '*)	list='qp peer opcode verdict dir -w -c -t -B' ;;
-	*' show'*)	list="dev $(_rdmatool_fields "${words[0]}") pid comm" ;;
+	*' show'*|'stat qp'*) list="dev $(_rdmatool_fields "${words[0]}") pid comm" ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$list" -- "$cur")
 }

@@ -97,6 +97,19 @@ static const struct col qp_cols[] = {
 	{}
 };
 
+/* What rdmatool stat qp shows beside counters. */
+const struct col qp_stat_cols[] = {
+	N("lqpn", RES_LQPN),
+	N("rqpn", RES_RQPN),
+	E("type", RES_TYPE, .names = qp_types,
+	  .n_names = ARRAY_SIZE(qp_types)),
+	E("state", RES_STATE, .names = qp_states,
+	  .n_names = ARRAY_SIZE(qp_states)),
+	N("pid", RES_PID),
+	COL("comm", 0, COMM),
+	{}
+};
+
 static const struct col cq_cols[] = {
 	N("cqn", RES_CQN),
 	N("cqe", RES_CQE),

@@ -116,6 +116,7 @@ static void get_our_qps(const char *dev)
 	struct nl_msg *msg;
 	int err;
 
+	n_our_qps = 0;
 	if (!xroce_there())
 		return;
 	msg = xroce_msg(XROCE_CMD_QP_GET, NLM_F_DUMP);
@@ -353,6 +354,23 @@ static bool get_value(const struct dump *d, const struct col *col,
 	}
 }
 
+/* Is a number among those of a list, "1,3-5"? */
+static bool one_of(const char *list, const char *word)
+{
+	unsigned long long n, a, b;
+	char *end;
+
+	n = strtoull(word, &end, 0);
+	for (; !*end && *list; list += strspn(list, ",")) {
+		a = b = strtoull(list, (char **)&list, 10);
+		if (*list == '-')
+			b = strtoull(list + 1, (char **)&list, 10);
+		if (n >= a && n <= b)
+			return true;
+	}
+	return false;
+}
+
 /* One of a filter's values, the @len bytes at s: a number, range or word. */
 static bool matches(const struct col *col, const struct value *v,
 		    const char *s, size_t len)
@@ -374,8 +392,11 @@ static bool matches(const struct col *col, const struct value *v,
 		       inet_ntop(AF_INET6, &gid, word, sizeof(word)) &&
 		       !strcmp(word, v->text);
 	}
-	if (!strcasecmp(word, v->text))
+	if (!strcasecmp(word, v->text) ||
+	    (col->kind == FLAG && !strcmp(word, "true")))
 		return true;
+	if (col->kind == QPS)
+		return one_of(v->text, word);
 	if (col->kind == COMM || *s < '0' || *s > '9')
 		return false;
 	a = b = strtoull(word, &end, 0);
@@ -478,7 +499,13 @@ static void show_entry(struct dump *d, struct nlattr **tb)
 		ours = find_our_qp(d->dev->index, nla_get_u32(qpn));
 	if (!see(d, tb) || !wanted(d, tb, ours))
 		return;
+	if (d->obj->read &&
+	    !d->obj->read(d->dev, qpn ? nla_get_u32(qpn) : 0,
+			  tb[RDMA_NLDEV_ATTR_DRIVER]))
+		return;
 	out_row();
+	if (d->obj->head)
+		d->obj->head();
 	out_dev(d->dev->name, d->dev->index, port ? nla_get_u32(port) : 0);
 	for (col = d->obj->cols; col->name; col++) {
 		if (col->detail && !options.details)
@@ -493,7 +520,9 @@ static void show_entry(struct dump *d, struct nlattr **tb)
 			out_uint(col->name, v.num);
 	}
 	/* Of our QPs it says less than the module has. */
-	if (nldev && !ours && options.details && tb[RDMA_NLDEV_ATTR_DRIVER])
+	if (d->obj->show)
+		d->obj->show();
+	else if (nldev && !ours && options.details && tb[RDMA_NLDEV_ATTR_DRIVER])
 		show_driver(tb[RDMA_NLDEV_ATTR_DRIVER]);
 	out_row_end();
 }
@@ -593,9 +622,9 @@ static int dump_dev(struct dump *d)
 }
 
 /**
- * res_show() - print the objects of a kind that the arguments ask for
+ * res_rows() - print the objects of a kind that the arguments ask for
  */
-void res_show(const struct object *obj, int argc, char **argv)
+void res_rows(const struct object *obj, int argc, char **argv)
 {
 	struct dump d = { .obj = obj };
 	const char *name = parse_filters(&d, argc, argv);
@@ -607,7 +636,6 @@ void res_show(const struct object *obj, int argc, char **argv)
 	d.dev = name ? rdev_get(name) : rdev_all();
 	if (obj->table == RDMA_NLDEV_ATTR_RES_QP)
 		get_our_qps(name);
-	out_open(NULL);
 	for (; *d.dev->name; d.dev++) {
 		err = dump_dev(&d);
 		/* ib_core says EINVAL for a device that is gone. */
@@ -616,6 +644,15 @@ void res_show(const struct object *obj, int argc, char **argv)
 		if (name)
 			break;
 	}
-	out_close();
 	free(d.seen);
+}
+
+/**
+ * res_show() - the same as a list of its own
+ */
+void res_show(const struct object *obj, int argc, char **argv)
+{
+	out_open(NULL);
+	res_rows(obj, argc, argv);
+	out_close();
 }

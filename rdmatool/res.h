@@ -45,6 +45,8 @@ struct col {
  * @table: nldev: the attribute that its list is in
  * @attr_max: xroce: the last attribute; the first two name the device
  * @pdn: xroce: the attribute that says whose it is
+ * @read: looks at what a driver adds to a QP; false: it is not to be shown
+ * @head, @show: before and after the columns of one, or NULL
  */
 struct object {
 	const char *what;
@@ -53,8 +55,14 @@ struct object {
 	int table;
 	int attr_max;
 	int pdn;
+	bool (*read)(const struct rdev *dev, u32 qpn, struct nlattr *driver);
+	void (*head)(void);
+	void (*show)(void);
 };
 
+extern const struct col qp_stat_cols[];
+
+void res_rows(const struct object *obj, int argc, char **argv);
 void res_show(const struct object *obj, int argc, char **argv);
 
 #endif /* RDMATOOL_RES_H */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <xroce/counters.h>
 
-#include "rdmatool.h"
+#include "stat.h"
 
 static bool any;
 
@@ -200,82 +200,117 @@ static void each_port(struct rdev *dev, const struct rdev *only,
 	}
 }
 
-/* Every @period, in nanoseconds, as long as @end allows. */
-static void watch(struct rdev *dev, const struct rdev *only, u64 period,
-		  struct end *end)
+/**
+ * stat_watch() - look at counters time and again, as long as they are to be watched
+ * @round: looks at them, @seconds after the last time; the first time 0
+ */
+void stat_watch(struct watch *w, void (*round)(void *arg, double seconds),
+		void *arg)
 {
 	u64 last, now, next, left, rounds = 0;
 	int wait;
 
-	each_port(dev, only, watch_port);
-	end_begin(end);
+	round(arg, 0);
+	end_begin(&w->end);
 	last = now_ns(CLOCK_MONOTONIC);
-	next = last + period;
+	next = last + w->period;
 	out_open(NULL);
-	while ((wait = end_wait(end, rounds))) {
+	while ((wait = end_wait(&w->end, rounds))) {
 		now = now_ns(CLOCK_MONOTONIC);
 		if (now < next) {
 			left = (next - now) / 1000000 + 1;
 			poll(NULL, 0, left < (u64)wait ? (int)left : wait);
 			continue;
 		}
-		interval = (now - last) / 1e9;
+		round(arg, (now - last) / 1e9);
 		last = now;
-		next += period;
-		each_port(dev, only, watch_port);
+		next += w->period;
 		fflush(stdout);
 		rounds++;
 	}
 	out_close();
 }
 
+/**
+ * stat_args() - take what is about watching from the command line
+ * @what: command, for messages
+ * @argv: the other words are moved to its front
+ *
+ * Return: how many others there are.
+ */
+int stat_args(const char *what, struct watch *w, int argc, char **argv)
+{
+	const char *seconds = NULL, *count = NULL, *stop = NULL;
+	char of[64];
+	int i, n = 0;
+
+	snprintf(of, sizeof(of), "%s: --watch", what);
+	for (i = 0; i < argc; i++) {
+		bool more = i + 1 < argc && argv[i + 1][0] >= '0' &&
+			    argv[i + 1][0] <= '9';
+
+		if (!strcmp(argv[i], "--watch") || !strcmp(argv[i], "watch")) {
+			if (seconds)
+				usage("%s is given twice", of);
+			seconds = more ? argv[++i] : "1";
+		} else if (!strcmp(argv[i], "-c") && more && !count) {
+			count = argv[++i];
+		} else if (!strcmp(argv[i], "-t") && more && !stop) {
+			stop = argv[++i];
+		} else if (argv[i][0] != '-') {
+			argv[n++] = argv[i];
+		} else {
+			usage("%s: \"%s\": --watch, -c COUNT or -t SECONDS expected",
+			      what, argv[i]);
+		}
+	}
+	if (seconds) {
+		w->period = parse_uint(of, seconds, 1000000) * SECOND;
+		if (!w->period)
+			usage("%s 1 at least", of);
+	} else if (count || stop) {
+		usage("%s: -c and -t are for --watch", what);
+	}
+	w->end = end_parse(what, count, stop);
+	return n;
+}
+
+struct ports {
+	struct rdev *dev;
+	const struct rdev *only;
+};
+
+static void watch_ports(void *arg, double seconds)
+{
+	struct ports *p = arg;
+
+	interval = seconds;
+	each_port(p->dev, p->only, watch_port);
+}
+
 static void stat_show(int argc, char **argv)
 {
-	const char *name = NULL, *seconds = NULL, *count = NULL, *stop = NULL;
-	struct rdev *dev, *only = NULL;
-	u64 period = 0;
-	struct end end;
+	struct ports p = {};
+	struct watch w = {};
 
-	for (; argc; argc--, argv++) {
-		bool more = argc > 1 && argv[1][0] >= '0' && argv[1][0] <= '9';
-
-		if (!strcmp(argv[0], "--watch") || !strcmp(argv[0], "watch")) {
-			if (period)
-				usage("stat show: --watch is given twice");
-			seconds = more ? argv[1] : "1";
-			period = parse_uint("stat show: --watch", seconds,
-					    1000000) * SECOND;
-			if (!period)
-				usage("stat show: --watch 1 at least");
-		} else if (!strcmp(argv[0], "-c") && more && !count) {
-			count = argv[1];
-		} else if (!strcmp(argv[0], "-t") && more && !stop) {
-			stop = argv[1];
-		} else if (!name && argv[0][0] != '-') {
-			name = argv[0];
-			continue;
-		} else {
-			usage("stat show: \"%s\": NAME, --watch, -c COUNT or -t SECONDS expected",
-			      argv[0]);
-		}
-		argc -= more;
-		argv += more;
-	}
-	if (!period && (count || stop))
-		usage("stat show: -c and -t are for --watch");
-	end = end_parse("stat show", count, stop);
-	dev = name ? only = rdev_get(name) : rdev_all();
-	if (period) {
-		watch(dev, only, period, &end);
+	argc = stat_args("stat show", &w, argc, argv);
+	if (argc > 1)
+		usage("stat show: \"%s\": --watch, -c COUNT or -t SECONDS expected",
+		      argv[1]);
+	p.dev = argc ? rdev_get(argv[0]) : rdev_all();
+	p.only = argc ? p.dev : NULL;
+	if (w.period) {
+		stat_watch(&w, watch_ports, &p);
 		return;
 	}
 	out_open(NULL);
-	each_port(dev, only, show_port);
+	each_port(p.dev, p.only, show_port);
 	out_close();
 }
 
 static const struct cmd cmds[] = {
 	{ "show", stat_show },
+	{ "qp", stat_qp },
 	{}
 };
 

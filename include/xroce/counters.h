@@ -20,6 +20,8 @@
 	X(RX_READ, rx_read_requests, "READ requests executed") \
 	X(RX_ATOMIC, rx_atomic_requests, "atomics executed") \
 	X(RX_SEND, rdma_recvs, "SEND messages received") \
+	X(TX_SEND, rdma_sends, "SEND messages sent") \
+	X(TX_OTHER, other_requests, "WRITEs, READs and other work requests done") \
 	X(ACKS_SENT, acks_sent, "ACK packets sent") \
 	X(RNR_SENT, send_rnr_err, "RNR NAKs sent") \
 	X(NAK_SEQ_SENT, naks_seq_sent, "PSN sequence NAKs sent") \
@@ -39,6 +41,7 @@
 	X(CQ_OVERRUN, cq_overrun_err, "CQs that overflowed") \
 	X(BAD_WQE, send_err, "work requests refused") \
 	X(DOORBELLS, doorbells, "system calls to start sending") \
+	X(MALFORMED, rx_malformed, "dropped by the XDP program, see xdp_drop_...") \
 	X(DROP_OPTIONS, drop_options, "IPv4 options or IPv6 extension headers") \
 	X(DROP_SHORT, drop_short, "shorter than their headers, pad and ICRC") \
 	X(DROP_OPCODE, drop_opcode, "opcode undefined") \
@@ -57,7 +60,6 @@
 	X(DROP_GROUP, drop_group, "no QP in the multicast group") \
 	X(DROP_STATE, drop_state, "QP not ready to receive") \
 	X(DROP_GHOST, drop_ghost, "response to nothing outstanding") \
-	X(DROP_ORDER, drop_order, "response ahead, or request in a NAK'd gap") \
 	X(DROP_REPLAY, drop_replay, "duplicate that matches nothing kept") \
 	X(DROP_NO_MEM, drop_no_mem, "no memory or queue full")
 

@@ -213,7 +213,7 @@ void xroce_resp_marked(struct xroce_qp *qp)
 {
 	u64 now = xroce_env_now();
 
-	xroce_env_count(qp->dev, XROCE_CNT_MARKED, 1);
+	xroce_qp_count(qp, XROCE_CNT_MARKED, 1);
 	if (now < qp->resp.cnp_next)
 		return;
 	qp->resp.cnp_next = now + READ_ONCE(qp->dev->cnp_gap);
@@ -225,12 +225,12 @@ void xroce_resp_marked(struct xroce_qp *qp)
  * @qp: the queue pair; its lock is not needed
  * @f: what the frame was
  */
-void xroce_resp_taken(const struct xroce_qp *qp, const struct xroce_staged *f)
+void xroce_resp_taken(struct xroce_qp *qp, const struct xroce_staged *f)
 {
 	if (f->kind == XROCE_FRAME_CNP)
-		xroce_env_count(qp->dev, XROCE_CNT_CNP_SENT, 1);
+		xroce_qp_count(qp, XROCE_CNT_CNP_SENT, 1);
 	else if (f->kind == XROCE_FRAME_ACK)
-		xroce_env_count(qp->dev, xroce_resp_counter(f->syndrome), 1);
+		xroce_qp_count(qp, xroce_resp_counter(f->syndrome), 1);
 }
 
 /**

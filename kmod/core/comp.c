@@ -21,7 +21,7 @@ static void xroce_comp_lost(struct xroce_qp *qp, u32 psn,
 {
 	struct xroce_req *req = &qp->req;
 
-	xroce_env_count(qp->dev, why, 1);
+	xroce_qp_count(qp, why, 1);
 	if (xroce_psn_diff(psn, qp->hot.next) >= 0)
 		return;		/* about to be sent again anyway */
 	if (req->recovering && req->nak_psn == psn)
@@ -79,12 +79,12 @@ static void xroce_comp_rnr(struct xroce_qp *qp, u32 psn, u8 code)
 {
 	struct xroce_req *req = &qp->req;
 
-	xroce_env_count(qp->dev, XROCE_CNT_RNR_RCVD, 1);
+	xroce_qp_count(qp, XROCE_CNT_RNR_RCVD, 1);
 	if (req->rnr_until)
 		return;
 	if (req->rnr_retry != 7) {
 		if (!req->rnr_retries) {
-			xroce_env_count(qp->dev, XROCE_CNT_RNR_EXC, 1);
+			xroce_qp_count(qp, XROCE_CNT_RNR_EXC, 1);
 			xroce_req_fail(qp, XROCE_WC_RNR_RETRY_EXC_ERR);
 			return;
 		}
@@ -131,7 +131,7 @@ static void xroce_comp_ack(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 			xroce_comp_lost(qp, psn, XROCE_CNT_NAK_SEQ_RCVD);
 			return;
 		}
-		xroce_env_count(qp->dev, XROCE_CNT_NAK_RCVD, 1);
+		xroce_qp_count(qp, XROCE_CNT_NAK_RCVD, 1);
 		xroce_req_fail(qp, xroce_comp_nak_status(pkt->syndrome));
 		return;
 	}
@@ -225,9 +225,9 @@ void xroce_comp_expired(struct xroce_qp *qp)
 	req->waiting = 0;
 	if (qp->hot.next == qp->hot.una)
 		return;
-	xroce_env_count(qp->dev, XROCE_CNT_TIMEOUT, 1);
+	xroce_qp_count(qp, XROCE_CNT_TIMEOUT, 1);
 	if (!req->retries) {
-		xroce_env_count(qp->dev, XROCE_CNT_RETRY_EXC, 1);
+		xroce_qp_count(qp, XROCE_CNT_RETRY_EXC, 1);
 		xroce_req_fail(qp, XROCE_WC_RETRY_EXC_ERR);
 		return;
 	}

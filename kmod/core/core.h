@@ -407,6 +407,8 @@ struct xroce_resp {
  * @err_status, @err_nak: what ended it: the status of a work request, an
  *	&enum xroce_wc_status, the syndrome of a NAK to the peer; 0: neither
  *
+ * @count: what it counted in its life; of what it sent only its sender writes it
+ *
  * Memory lives until a grace period after its owner's destroy.
  */
 struct xroce_qp {
@@ -433,6 +435,7 @@ struct xroce_qp {
 	u8 verdict;
 	u8 err_status;
 	u8 err_nak;
+	u64 count[XROCE_CNT_MAX];
 	struct xroce_av av;
 	struct xroce_req req;
 	struct xroce_resp resp;
@@ -585,7 +588,7 @@ void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe,
 struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
 void xroce_resp_stop(struct xroce_qp *qp);
 void xroce_resp_marked(struct xroce_qp *qp);
-void xroce_resp_taken(const struct xroce_qp *qp, const struct xroce_staged *f);
+void xroce_resp_taken(struct xroce_qp *qp, const struct xroce_staged *f);
 void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f);
 
 /* dgram.c: datagrams to a UD QP. Under the QP's lock. */
@@ -686,11 +689,19 @@ u32 xroce_env_crc(u32 crc, const void *p, u32 len);
 u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len);
 void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len);
 
+/* Of the QP and of its link. */
+static inline void xroce_qp_count(struct xroce_qp *qp, enum xroce_counter c,
+				  u32 n)
+{
+	xroce_env_count(qp->dev, c, n);
+	WRITE_ONCE(qp->count[c], qp->count[c] + n);
+}
+
 /* The packet under way ends so: counted, and told. Under the QP's lock. */
 static inline void xroce_qp_verdict(struct xroce_qp *qp, enum xroce_counter c)
 {
 	qp->verdict = c;
-	xroce_env_count(qp->dev, c, 1);
+	xroce_qp_count(qp, c, 1);
 }
 
 static inline u32 xroce_mtu(const struct xroce_qp *qp)
@@ -746,6 +757,13 @@ static inline bool xroce_wqe_is_read(const struct xroce_send_wqe *wqe)
 		wqe->opcode <= XROCE_WR_ATOMIC_FETCH_AND_ADD) ||
 	       wqe->opcode == XROCE_WR_FLUSH ||
 	       wqe->opcode == XROCE_WR_ATOMIC_WRITE;
+}
+
+static inline bool xroce_wqe_is_send(const struct xroce_send_wqe *wqe)
+{
+	return wqe->opcode == XROCE_WR_SEND ||
+	       wqe->opcode == XROCE_WR_SEND_WITH_IMM ||
+	       wqe->opcode == XROCE_WR_SEND_WITH_INV;
 }
 
 static inline bool xroce_wqe_is_atomic(const struct xroce_send_wqe *wqe)

@@ -116,8 +116,10 @@ void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 		event = xroce_cq_armed(ring, solicited || cqe->status);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (overrun)
+	if (overrun) {
+		xroce_env_count(cq->dev, XROCE_CNT_CQ_OVERRUN, 1);
 		xroce_env_cq_error(cq);
+	}
 	if (event)
 		xroce_env_cq_event(cq);
 }

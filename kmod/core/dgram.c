@@ -66,6 +66,6 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 	}
 	if (rx->vlan != XROCE_NO_VLAN)
 		cqe.sl = rx->vlan >> 13;
-	xroce_env_count(qp->dev, XROCE_CNT_RX_SEND, 1);
+	xroce_qp_count(qp, XROCE_CNT_RX_SEND, 1);
 	xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
 }

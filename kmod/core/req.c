@@ -120,7 +120,7 @@ static void xroce_req_copy(struct xroce_qp *qp)
 	e->len = 0;
 	e->status = xroce_wqe_check(qp, wqe, &e->len);
 	if (e->status)
-		xroce_env_count(qp->dev, XROCE_CNT_BAD_WQE, 1);
+		xroce_qp_count(qp, XROCE_CNT_BAD_WQE, 1);
 	trace_xroce_post(qp, wqe, e);
 	req->tail++;
 }
@@ -210,6 +210,9 @@ void xroce_req_complete(struct xroce_qp *qp, u8 status)
 		.byte_len = xroce_req_swq(req, req->head)->len,
 	};
 
+	if (!status)
+		xroce_qp_count(qp, xroce_wqe_is_send(wqe) ?
+			       XROCE_CNT_TX_SEND : XROCE_CNT_TX_OTHER, 1);
 	req->head++;
 	if ((s32)(req->cur - req->head) < 0)
 		req->cur = req->head;
@@ -474,7 +477,7 @@ static void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e,
 	struct xroce_req *req = &qp->req;
 
 	if (xroce_psn_diff(hot->next, hot->max) < 0)
-		xroce_env_count(qp->dev, req->asking ? XROCE_CNT_ASKED :
+		xroce_qp_count(qp, req->asking ? XROCE_CNT_ASKED :
 				XROCE_CNT_RETRANS, 1);
 	hot->next = xroce_psn_add(hot->next, n);
 	if (xroce_psn_diff(hot->next, hot->max) > 0)

@@ -172,7 +172,7 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 		cqe.imm = pkt->imm;
 	}
 	cqe.byte_len = resp->offset;
-	xroce_env_count(qp->dev, XROCE_CNT_RX_SEND, 1);
+	xroce_qp_count(qp, XROCE_CNT_RX_SEND, 1);
 	xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
 	return true;
 }
@@ -236,7 +236,7 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 	resp->offset += pkt->payload_len;
 	resp->left -= pkt->payload_len;
 	if (pkt->info & XROCE_OP_FIRST)
-		xroce_env_count(qp->dev, XROCE_CNT_RX_WRITE, 1);
+		xroce_qp_count(qp, XROCE_CNT_RX_WRITE, 1);
 	if (pkt->info & XROCE_OP_IMM) {
 		struct xroce_cqe cqe = {
 			.opcode = XROCE_WC_RECV_RDMA_WITH_IMM,
@@ -312,7 +312,7 @@ static u32 xroce_resp_read(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 	rd->len = pkt->dma_len;
 	rd->npsn = max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u);
 	xroce_resp_accepted(&qp->resp, rd);
-	xroce_env_count(qp->dev, XROCE_CNT_RX_READ, 1);
+	xroce_qp_count(qp, XROCE_CNT_RX_READ, 1);
 	return rd->npsn;
 }
 
@@ -363,7 +363,7 @@ static u32 xroce_resp_atomic(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 		}
 		rd->value = xroce_atomic((u64 *)p, pkt);
 		xroce_resp_accepted(&qp->resp, rd);
-		xroce_env_count(qp->dev, XROCE_CNT_RX_ATOMIC, 1);
+		xroce_qp_count(qp, XROCE_CNT_RX_ATOMIC, 1);
 	}
 	xroce_mr_put(mr);
 	return rd ? 1 : 0;
@@ -401,7 +401,7 @@ static u32 xroce_resp_awrite(struct xroce_qp *qp, struct xroce_rx *rx)
 		xroce_env_read(rx, pkt->hdr_len, &value, sizeof(value));
 		WRITE_ONCE(*(u64 *)p, value);
 		xroce_resp_accepted(&qp->resp, rd);
-		xroce_env_count(qp->dev, XROCE_CNT_RX_WRITE, 1);
+		xroce_qp_count(qp, XROCE_CNT_RX_WRITE, 1);
 	}
 	xroce_mr_put(mr);
 	return rd ? 1 : 0;

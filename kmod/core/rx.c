@@ -76,6 +76,7 @@ bool xroce_rx_begin(struct xroce_qp *qp, struct xroce_rx *rx)
 	spin_lock(&qp->lock);
 	drop = xroce_rx_admit(qp, rx);
 	if (drop) {
+		WRITE_ONCE(qp->count[drop], qp->count[drop] + 1);
 		spin_unlock(&qp->lock);
 		xroce_rx_drop(rx, drop);
 		return false;
@@ -83,8 +84,8 @@ bool xroce_rx_begin(struct xroce_qp *qp, struct xroce_rx *rx)
 	/* To sparse, which knows of no lock that is taken or not. */
 	__release(&qp->lock);
 	qp->verdict = XROCE_CNT_RX_PKTS;
-	xroce_env_count(rx->dev, XROCE_CNT_RX_PKTS, 1);
-	xroce_env_count(rx->dev, XROCE_CNT_RX_BYTES, rx->len);
+	xroce_qp_count(qp, XROCE_CNT_RX_PKTS, 1);
+	xroce_qp_count(qp, XROCE_CNT_RX_BYTES, rx->len);
 	if (pkt->info & XROCE_OP_DETH)
 		return true;
 	if (qp->hot.state == XROCE_QPS_RTR && !qp->established) {
@@ -113,7 +114,7 @@ void xroce_rx_core(struct xroce_qp *qp, struct xroce_rx *rx)
 	} else if (info & XROCE_OP_RESPONSE) {
 		xroce_comp_rx(qp, rx);
 	} else {
-		xroce_env_count(rx->dev, XROCE_CNT_CNP_RCVD, 1);
+		xroce_qp_count(qp, XROCE_CNT_CNP_RCVD, 1);
 		xroce_cc_cnp(qp);
 	}
 }

@@ -120,8 +120,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 			xroce_qp_error(qp);	/* the NAK has left */
 		budget -= min(budget, n);
 		if (taken < n || !budget) {
-			xroce_env_count(qp->dev, XROCE_CNT_TX_UNTAKEN,
-					n - taken);
+			xroce_qp_count(qp, XROCE_CNT_TX_UNTAKEN, n - taken);
 			if (taken < n && !qp->stage[taken])
 				xroce_wait_full(qp);
 			else

@@ -102,4 +102,5 @@ try "completes keys" offers "cwnd-init cwnd-max cnp-gap" tune set xt0
 try "completes XDP modes" offers "off generic native auto" link set xt0 xdp
 try "completes filters of capture" offers "qp peer opcode verdict dir -w -c -t" capture xt0
 try "completes options of stat" offers "--watch -c -t" stat show xt0
+try "completes fields of stat" offers "dev lqpn type pid comm --watch" stat qp
 tap_end

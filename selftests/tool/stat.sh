@@ -1,0 +1,282 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# Counters: of a link and of each of its QPs, which add up; how fast they rise; as
+# performance management has them, in sysfs and for another host that asks QP 1.
+
+# Some functions are called by try alone.
+# shellcheck disable=SC2317
+
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/topo.sh
+. ./says.sh
+
+topo_need rdmatool rdma jq setpriv ibv_rc_pingpong
+modprobe xroce || skip_all "no module xroce"
+XROCE_XDP=native
+
+# at NAME - what the traffic's QPs or the link of host 1 have counted
+at() { r1 rdmatool -j "${@:2}" | jq "[.[].$1 // 0] | add"; }
+
+sysfs() { r1 cat "/sys/class/infiniband/$RDMA1/ports/1/counters/$1"; }
+
+# Traffic between two QPs, until it is stopped
+traffic() {
+	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" \
+		-s 6000 -n 100000000 >/dev/null
+	far=$!
+	wait_for 30 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
+	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" \
+		-s 6000 -n 100000000 "$V4.2" >/dev/null
+	near=$!
+	wait_for 30 eval '[ "$(at rdma_sends stat qp type RC)" -gt 100 ]'
+}
+
+# Both programs sleep, their QPs do not end: nothing is counted any more
+pause() {
+	local was='' now
+	kill -STOP "$near" "$far"
+	for _ in {1..50}; do
+		now=$(at sent_pkts stat show "$RDMA1") now+=$(at rcvd_pkts stat show "$RDMA1")
+		[ "$now" != "$was" ] || return 0
+		was=$now
+		sleep 0.2
+	done
+	return 1
+}
+
+go_on() { kill -CONT "$far" "$near"; }
+
+# What was counted for QPs, all of them of this link since it was made
+adds_up() {
+	r1 rdmatool -j stat qp dev "$RDMA1" >"$TOPO_TMP/qps"
+	r1 rdmatool -jd stat show "$RDMA1" >"$TOPO_TMP/link"
+	jq -cn --slurpfile q "$TOPO_TMP/qps" --slurpfile l "$TOPO_TMP/link" '
+		["sent_pkts", "sent_bytes", "rcvd_pkts", "rcvd_bytes", "rdma_sends",
+		 "rdma_recvs", "acks_sent", "send_rnr_err", "rcvd_rnr_err",
+		 "retransmitted_pkts"] |
+		map(. as $n | [$n, $l[0][0][$n], ([$q[0][] | .[$n] // 0] | add)]) |
+		map(select(.[1] != .[2] or .[1] == null))' >"$TOPO_TMP/differ"
+	cat "$TOPO_TMP/differ"
+	[ "$(cat "$TOPO_TMP/differ")" = '[]' ]
+}
+
+both_ends() {
+	local sent=$1 got=$2
+	[ "$sent" -gt 100 ] && [ $((sent - got)) -ge -1 ] && [ $((sent - got)) -le 1 ]
+}
+
+like_rdma() {
+	r1 rdma -jdd res show qp link "$RDMA1" |
+		jq '[.[] | select(.type == "RC") | to_entries[] |
+			select(.key | test("rdma_sends$|sent_bytes$")).value |
+			tonumber] | add' \
+		>"$TOPO_TMP/theirs"
+	r1 rdmatool -j stat qp type RC | jq '[.[] | .rdma_sends, .sent_bytes] | add' \
+		>"$TOPO_TMP/ours"
+	cat "$TOPO_TMP/theirs"
+	[ "$(cat "$TOPO_TMP/ours")" -gt 100000 ] && cmp "$TOPO_TMP/theirs" "$TOPO_TMP/ours"
+}
+
+test_qp() {
+	try "pause" pause
+	try "QPs' counters add up to their link's" adds_up
+	try "what one sends the other receives" both_ends \
+		"$(at rdma_sends stat qp dev "$RDMA1" type RC)" \
+		"$(r2 rdmatool -j stat qp dev "$RDMA2" type RC | jq '.[0].rdma_recvs')"
+	try "rdma -dd res show qp has them too" like_rdma
+	says "as text" "^link $RDMA1/1 lqpn [0-9]+ rqpn [0-9]+ type RC state RTS pid $near comm ibv_rc_pingpong$" \
+		r1 rdmatool stat qp type RC
+	says "with what they mean" '^ +rdma_sends [0-9]+ \(SEND messages sent\)' \
+		r1 rdmatool -d stat qp comm ibv_rc_pingpong
+	json "by their number" 1 length r1 rdmatool -j stat qp lqpn \
+		"$(r1 rdmatool -j stat qp type RC | jq '.[0].lqpn')"
+	json "of nobody" '[]' . r1 rdmatool -j stat qp comm nobody
+	json "for everybody" ibv_rc_pingpong '.[] | select(.type == "RC") | .comm' \
+		r1 setpriv --reuid 65534 --clear-groups rdmatool -j stat qp
+	json "those who rest do not rise" '[]' . \
+		r1 rdmatool -j stat qp type RC --watch 1 -c 2
+	json "but with -d they are shown" '[true,true]' '[.[] | .rdma_sends == 0]' \
+		r1 rdmatool -jd stat qp type RC --watch 1 -c 2
+	go_on
+	json "who works does" '[2,true]' \
+		'[length, all(.[]; .rdma_sends > 1 and .sent_bytes > .rdma_sends * 6000 and (.time | test("^20..-")))]' \
+		r1 rdmatool -j stat qp type RC --watch 1 -c 2
+	refuses 2 'unknown argument "colour"' r1 rdmatool stat qp colour 1
+	refuses 2 'lqpn needs a value' r1 rdmatool stat qp lqpn
+	refuses 2 '"--look"' r1 rdmatool stat qp --look
+	refuses 2 '--watch 1 at least' r1 rdmatool stat qp --watch 0
+	refuses 2 'for --watch' r1 rdmatool stat qp -c 1
+	refuses 1 'no RDMA device "none"' r1 rdmatool stat qp dev none
+}
+
+# sysfs against the link's counters, while nothing happens
+as_counted() {
+	local name want
+	r1 rdmatool -jd stat show "$RDMA1" | jq '.[0]' >"$TOPO_TMP/link"
+	while read -r name want; do
+		[ "$(sysfs "$name")" = "$(jq "$want" "$TOPO_TMP/link")" ] ||
+			{ echo "$name: $(sysfs "$name"), not $want"; return 1; }
+	done <<-'EOF'
+	port_xmit_data .sent_bytes/4|floor
+	port_rcv_data .rcvd_bytes/4|floor
+	port_xmit_packets .sent_pkts
+	port_rcv_packets .rcvd_pkts
+	port_xmit_discards .tx_dropped
+	port_rcv_errors .rx_malformed+.drop_short+.drop_no_mem+.rx_icrc_encapsulated
+	port_rcv_constraint_errors .drop_pkey
+	symbol_error 0
+	link_downed 0
+	EOF
+	[ "$(sysfs port_xmit_packets)" -gt 100 ]
+}
+
+# What node_exporter's infiniband collector and rdmatop read, and make numbers of
+all_numbers() {
+	local dir=/sys/class/infiniband/$RDMA1/ports/1 file n=0
+	for file in $(r1 find "$dir/counters" "$dir/hw_counters" -type f \
+		! -name lifespan); do
+		r1 grep -qxE '[0-9]+' "$file" || { echo "$file"; return 1; }
+		n=$((n + 1))
+	done
+	for file in port_xmit_data port_rcv_data port_xmit_packets \
+		port_rcv_packets port_rcv_errors port_xmit_discards; do
+		r1 test -e "$dir/counters/$file" || { echo "no $file"; return 1; }
+	done
+	for file in rdma_sends rdma_recvs sent_pkts rcvd_pkts duplicate_request \
+		out_of_sequence packet_seq_err local_ack_timeout_err np_cnp_sent \
+		rp_cnp_handled rx_icrc_encapsulated; do
+		r1 test -e "$dir/hw_counters/$file" || { echo "no $file"; return 1; }
+	done
+	echo "$n counters"
+	[ "$n" -gt 60 ]
+}
+
+# pma FAMILY ATTRIBUTE... - host 2 asks host 1
+pma() {
+	local from=$V4.2 to=$V4.1
+	[ "$1" = 4 ] || from=$V6:2 to=$V6:1
+	shift
+	r2 ./pma "$RDMA2" "$(gid_index "$RNS2" "$RDMA2" "$from")" "$to" "$@"
+}
+
+# Another host is told what sysfs tells here; its own question comes on top
+same_from_afar() {
+	local sent rcvd data
+	sent=$(sysfs port_xmit_packets) rcvd=$(sysfs port_rcv_packets)
+	data=$(sysfs port_xmit_data)
+	pma "$1" "$2" >"$TOPO_TMP/pma"
+	cat "$TOPO_TMP/pma"
+	echo "here: sent $sent of $data words, received $rcvd"
+	grep -qx 'status 0' "$TOPO_TMP/pma" && grep -qx 'port 1' "$TOPO_TMP/pma" &&
+		grep -qx "port_xmit_data $data" "$TOPO_TMP/pma" &&
+		grep -qx "port_xmit_packets $sent" "$TOPO_TMP/pma" &&
+		grep -qx "port_rcv_packets $((rcvd + 1))" "$TOPO_TMP/pma"
+}
+
+errors() { pma 4 0x12 | sed -n 's/^port_rcv_errors //p'; }
+
+malformed_counts() {
+	local was
+	was=$(errors)
+	for _ in 1 2 3; do
+		n2 bash -c "echo x >/dev/udp/$V4.1/4791"
+	done
+	wait_for 10 eval '[ "$(sysfs port_rcv_errors)" = $((was + 3)) ]' &&
+		[ "$(errors)" = $((was + 3)) ]
+}
+
+# pma_says NAME WANTED ARGUMENTS...
+pma_says() {
+	says "$1" "^$2\$" pma 4 "${@:3}"
+}
+
+test_pma() {
+	try "pause" pause
+	try "sysfs has what was counted" as_counted
+	try "each counter there is a number" all_numbers
+	for family in 4 6; do
+		try "another host asks QP 1: PortCounters, IPv$family" \
+			same_from_afar "$family" 0x12
+		try "PortCountersExtended, IPv$family" same_from_afar "$family" 0x1d
+	done
+	try "what is malformed is an error of the port's" malformed_counts
+	pma_says "all ports" "port 255" 0x1d 255
+	pma_says "ClassPortInfo: its version" "class_version 1" 0x01
+	pma_says "and what it can" "capability_mask $((0x500))" 0x01
+	pma_says "no such port: invalid value" "status 0x1c" 0x12 2
+	pma_says "no such port, extended" "status 0x1c" 0x1d 0
+	pma_says "no such attribute" "status 0xc" 0x77
+	pma_says "samples are not kept" "status 0xc" 0x10
+	pma_says "another version" "status 0x4" 0x12 1 2
+	was=$(sysfs port_xmit_packets)
+	pma_says "no Set of PortCounters" "status 0xc" 0x12 1 1 2
+	pma_says "nor of the extended" "status 0xc" 0x1d 1 1 2
+	try "which has reset nothing" test "$(sysfs port_xmit_packets)" -gt "$was"
+	pma_says "nobody serves another class" "status 0xc" 0x12 1 1 1 0x08
+	out=$(pma 4 0x12 1 1 0x05 2>&1)
+	[ $? = 3 ] && ok "a trap is not answered" || not_ok "a trap is not answered" "$out"
+	pma_says "and all of it goes on" "status 0" 0x12
+}
+
+# Tracepoints: each of them fires while two programs talk, and one dies
+test_trace() {
+	local dir=/sys/kernel/tracing event
+	mountpoint -q $dir || mount -t tracefs none $dir
+	try "pause" pause
+	echo 0 >$dir/tracing_on
+	echo >$dir/trace
+	echo 1 >$dir/events/xroce/enable
+	echo 1 >$dir/tracing_on
+	go_on
+	sleep 0.2
+	kill -STOP "$near" "$far"
+	echo 0 >$dir/tracing_on
+	for event in post receive transmit verdict completion; do
+		try "tracepoint: $event" grep -qE \
+			" xroce_$event: dev=xr[12] .*qpn=[0-9]+ " $dir/trace
+	done
+	echo >$dir/trace
+	echo 1 >$dir/tracing_on
+	kill -KILL "$far"
+	bg_end "$far"
+	kill -CONT "$near"
+	try "whose peer has died ends" wait_for 60 eval '! kill -0 "$near"'
+	echo 0 >$dir/tracing_on
+	echo 0 >$dir/events/xroce/enable
+	try "tracepoint: retry" grep -qE \
+		' xroce_retry: dev=xr1 qpn=[0-9]+ why=local_ack_timeout_err psn=' $dir/trace
+	try "tracepoint: error" grep -qE \
+		' xroce_error: dev=xr1 qpn=[0-9]+ state=3 status=transport retry counter exceeded' \
+		$dir/trace
+	echo >$dir/trace
+	try "no other" eval '[ "$(find $dir/events/xroce -mindepth 1 -type d | wc -l)" = 7 ]'
+}
+
+# Dynamic debug: what verbs were asked for and how that ended
+test_debug() {
+	local control=/sys/kernel/debug/dynamic_debug/control
+	mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug
+	try "dynamic debug is there" grep -q '\[xroce\]' $control
+	dmesg -C
+	echo 'module xroce +p' >$control
+	verbs_pair "$V4.1" "$V4.2" ibv_rc_pingpong -n 10 >/dev/null
+	n1 ip addr add "$V4.77/24" dev "$ETH1"
+	try "a QP's way to RTS" wait_for 10 eval \
+		'dmesg | grep -qE " xr1: QP [0-9]+: modify, mask 0x[0-9a-f]+: 0, state 3"'
+	try "a GID" wait_for 10 eval \
+		'dmesg | grep -qE " xr1: GID [0-9]+ is ::ffff:$V4.77"'
+	echo 'module xroce -p' >$control
+	dmesg -C
+	verbs_pair "$V4.1" "$V4.2" ibv_rc_pingpong -n 10 >/dev/null
+	try "off, it is silent" eval '! dmesg | grep -q modify'
+}
+
+topo_direct 7000
+try "links" rdma_up
+traffic
+test_qp
+test_pma
+test_trace
+test_debug
+tap_end
