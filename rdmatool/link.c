@@ -481,6 +481,8 @@ static void show_xlink(const struct xlink *xl)
 		out_str("pinned", xdp_pinned(xl->name));
 	if (*xl->steer || options.details)
 		out_str("steer", *xl->steer ? xl->steer : "off");
+	if (mode != XROCE_XDP_MODE_OFF && *xdp_policy_file(xl->name))
+		out_str("policy", xdp_policy_file(xl->name));
 	if (mode == XROCE_XDP_MODE_OFF)
 		out_note("note", "runs without XDP, slower, by the UDP socket; "
 			 "to mend: rdmatool link set %s xdp auto", xl->name);

@@ -17,6 +17,7 @@
 
 #define RDMATOOL_VERSION	"0.1"
 #define DEV_NAME_MAX		64	/* IB_DEVICE_NAME_MAX */
+#define POLICY_MAX		512	/* of its file's name */
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 
 #define __printf(a, b)		__attribute__((format(printf, a, b)))
@@ -182,6 +183,7 @@ u32 gid_count(const struct rdev *dev, u32 port);
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode);
 bool xdp_steer(const struct xlink *xl, const char *list);
 bool xdp_policy(const struct xlink *xl, const char *file);
+const char *xdp_policy_file(const char *name);
 void xdp_unpin(const char *name);
 void xdp_repin(const char *name, const char *new_name);
 const char *xdp_pinned(const char *name);

@@ -17,12 +17,13 @@
 
 #define DEFAULT_DIR	"/etc/xroce"
 #define DEFAULT_FILE	DEFAULT_DIR "/links"
-#define LINE_MAX_LEN	2048
+#define LINE_MAX_LEN	4096
 #define SAVED_MAX	4096
 
 static const char head[] =
 "# Links of xroce, as \"rdmatool link restore\" makes them again, a line each:\n"
-"# link NAME netdev DEV xdp off|generic|native|auto [steer CPUS] [KEY VALUE]...\n";
+"# link NAME netdev DEV xdp off|generic|native|auto [steer CPUS] [policy FILE]\n"
+"#      [KEY VALUE]...\n";
 
 /* A word of the file: what would end it is written as \xNN. */
 static void put_word(FILE *f, const char *s)
@@ -36,6 +37,13 @@ static void put_word(FILE *f, const char *s)
 			fputc(*p, f);
 }
 
+/* Nothing serves a link without XDP, whatever is left there. */
+static const char *policy_of(const struct xlink *xl)
+{
+	return xl->xdp_mode == XROCE_XDP_MODE_OFF ? "" :
+						    xdp_policy_file(xl->name);
+}
+
 static void put_link(FILE *f, const struct xlink *xl)
 {
 	size_t i;
@@ -47,6 +55,10 @@ static void put_link(FILE *f, const struct xlink *xl)
 	fprintf(f, " xdp %s", xdp_mode_name(xl->xdp_mode));
 	if (*xl->steer)
 		fprintf(f, " steer %s", xl->steer);
+	if (*policy_of(xl)) {
+		fputs(" policy ", f);
+		put_word(f, policy_of(xl));
+	}
 	for (i = 0; i < N_TUNE_KEYS; i++)
 		if (xl->tune[i] != tune_keys[i].deflt)
 			fprintf(f, " %s %u", tune_keys[i].name, xl->tune[i]);
@@ -108,6 +120,7 @@ struct saved {
 	char netdev[IFNAMSIZ];
 	char xdp[16];
 	char steer[1024];
+	char policy[POLICY_MAX];
 	char tune[N_TUNE_KEYS][16];
 };
 
@@ -213,6 +226,8 @@ static void parse_line(struct saved *s, char *line)
 			take(s->line, key, val, s->xdp, sizeof(s->xdp));
 		else if (!strcmp(key, "steer"))
 			take(s->line, key, val, s->steer, sizeof(s->steer));
+		else if (!strcmp(key, "policy"))
+			take(s->line, key, val, s->policy, sizeof(s->policy));
 		else if (!parse_tune(s, key, val))
 			wrong(s->line, "unknown field \"%s\"", key);
 	}
@@ -229,6 +244,10 @@ static void parse_line(struct saved *s, char *line)
 		wrong(s->line, "xdp: off, generic, native or auto expected");
 	if (*s->steer && strspn(s->steer, "0123456789,-") != strlen(s->steer))
 		wrong(s->line, "steer: not a list of CPUs, as 0-3,8");
+	if (*s->policy && *s->policy != '/')
+		wrong(s->line, "policy: a file's whole name expected, from / on");
+	if (*s->policy && s->mode == XROCE_XDP_MODE_OFF)
+		wrong(s->line, "policy: it is the XDP program's, and xdp is off");
 }
 
 static void not_again(const struct saved *all, const struct saved *s)
@@ -297,10 +316,23 @@ static void restore_tune(struct saved *s, const struct xlink *xl)
 		tune_link(s->name, val);
 }
 
+static void restore_key(struct saved *s, char *key, char *val, const char *is)
+{
+	char off[] = "off", *args[3];
+
+	if (!strcmp(is, val))
+		return;
+	args[0] = s->name;
+	args[1] = key;
+	args[2] = *val ? val : off;
+	link_set(3, args);
+}
+
 /* In a process of its own: what is not as it was saved becomes so. */
 static void restore_one(struct saved *s)
 {
 	char *args[5] = { s->name, "netdev", s->netdev, "xdp", s->xdp };
+	char steer[] = "steer", policy[] = "policy";
 	struct xlink xl;
 
 	if (!xlink_get(s->name, &xl)) {
@@ -314,11 +346,9 @@ static void restore_one(struct saved *s)
 		link_set(3, args);
 	}
 	restore_tune(s, &xl);
-	if (!strcmp(xl.steer, s->steer))
-		return;
-	args[1] = "steer";
-	args[2] = *s->steer ? s->steer : "off";
-	link_set(3, args);
+	xlink_get(s->name, &xl);
+	restore_key(s, steer, s->steer, xl.steer);
+	restore_key(s, policy, s->policy, policy_of(&xl));
 }
 
 static bool restored(struct saved *s)

@@ -135,6 +135,15 @@ const char *xdp_pinned(const char *name)
 /* Not xroce_cpus, which holds a program. */
 static const char *const pinned[] = { "xroce_stats" };
 
+/* Beside them the policy that serves the link, as a symbolic link. */
+static void policy_path(char *path, size_t size, const char *name)
+{
+	char dir[256];
+
+	pin_dir(dir, sizeof(dir), name);
+	snprintf(path, size, "%s/policy", dir);
+}
+
 /**
  * xdp_unpin() - remove what xdp_attach() pinned for a link of that name
  */
@@ -148,6 +157,8 @@ void xdp_unpin(const char *name)
 		snprintf(path, sizeof(path), "%s/%s", dir, pinned[i]);
 		unlink(path);
 	}
+	policy_path(path, sizeof(path), name);
+	unlink(path);
 	rmdir(dir);
 	rmdir(pin_root());
 }
@@ -464,6 +475,35 @@ static bool swap_program(const struct xlink *xl, struct bpf_object *obj)
 }
 
 /**
+ * xdp_policy_file() - the policy that serves a link, "" when it is our own program
+ */
+const char *xdp_policy_file(const char *name)
+{
+	static char file[POLICY_MAX];
+	char path[300];
+	ssize_t n;
+
+	policy_path(path, sizeof(path), name);
+	n = readlink(path, file, sizeof(file) - 1);
+	file[n < 0 ? 0 : n] = 0;
+	return file;
+}
+
+/* For who saves the link: the module knows programs, not files. */
+static void keep_policy_file(const char *name, const char *file)
+{
+	char path[300], *real = file ? realpath(file, NULL) : NULL;
+
+	policy_path(path, sizeof(path), name);
+	unlink(path);
+	if (file && (!real || strlen(real) >= POLICY_MAX ||
+		     symlink(real, path)))
+		warn("link %s: its policy will not be shown nor saved: %s is not to be had",
+		     name, path);
+	free(real);
+}
+
+/**
  * xdp_policy() - let an object that was made of ours serve a link that has XDP
  * @file: the object; NULL: our own
  */
@@ -485,6 +525,8 @@ bool xdp_policy(const struct xlink *xl, const char *file)
 			return no("%s", *log_line ? log_line : strerror(errno));
 	}
 	ok = swap_program(xl, obj);
+	if (ok)
+		keep_policy_file(xl->name, file);
 	if (own)
 		xroce_bpf__destroy(own);
 	else
@@ -567,6 +609,12 @@ const char *xdp_pinned(const char *name)
 {
 	(void)name;
 	return NULL;
+}
+
+const char *xdp_policy_file(const char *name)
+{
+	(void)name;
+	return "";
 }
 
 void xdp_stats(const struct xlink *xl,

@@ -11,8 +11,10 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
 
-topo_need rdmatool jq systemd-analyze
+topo_need rdmatool jq bpftool systemd-analyze
 modprobe xroce || skip_all "no module xroce"
+POLICY=/usr/lib/xroce/policy.bpf.o
+[ -e "$POLICY" ] || POLICY=../../bpf/policy.bpf.o
 
 end() {
 	local status=$?
@@ -31,6 +33,16 @@ shown() {
 }
 
 same() { [ "$(shown)" = "$before" ] || { diff <(echo "$before") <(shown); false; }; }
+# serves MAP - does the link's program have it
+serves() {
+	local id
+	for id in $(bpftool -j prog show id \
+		"$(rdmatool -j link show xt0 | jq '.[0].prog')" | jq '.map_ids[]'); do
+		[ "$(bpftool -j map show id "$id" | jq -r .name)" != "$1" ] || return 0
+	done
+	return 1
+}
+
 unload() { rmmod xroce 2>/dev/null || ! [ -e /sys/module/xroce ]; }
 none() { [ "$(shown)" = "[]" ]; }
 
@@ -122,7 +134,10 @@ refused "a zero in the last line" '2: there is a control' "${ok_line}link x netd
 refused "an escape that is none" '2: a backslash' "${ok_line}link x\\\\n netdev xt-b xdp off\n"
 refused "an escaped zero" '2: a backslash' "${ok_line}link x\\\\x00 netdev xt-b xdp off\n"
 refused "half an escape" '2: a backslash' "${ok_line}link x\\\\x4"
-refused "a long line" '2: the line is longer' "${ok_line}#$(printf 'x%.0s' {1..2050})\n"
+refused "a long line" '2: the line is longer' "${ok_line}#$(printf 'x%.0s' {1..4100})\n"
+refused "a policy somewhere" '2: policy: a file' "${ok_line}link x netdev xt-b xdp native policy p.o\n"
+refused "a policy of nothing" '2: policy: .* xdp is off' "${ok_line}link x netdev xt-b xdp off policy /p.o\n"
+refused "a policy of 512 bytes" '2: policy: 1 to 511' "${ok_line}link x netdev xt-b xdp native policy /$(printf 'x%.0s' {1..511})\n"
 try "comments and blank lines are nothing" eval \
 	'printf "\n # link\n\t\n" | rdmatool link restore -'
 try "and nothing it does" none
@@ -133,6 +148,40 @@ out=$(rdmatool link restore /nonesuch 2>&1)
 	not_ok "no file" "$out"
 out=$(rdmatool link save "$TOPO_TMP/none/links" 2>&1)
 [ $? = 1 ] && ok "no place for a file" || not_ok "no place for a file" "$out"
+
+# A policy in the place of the XDP program, from a file whose name has a blank
+policy="$TOPO_TMP/a policy"
+cp "$POLICY" "$policy"
+rdmatool link add xt0 netdev xt-a xdp native
+try "a policy" rdmatool link set xt0 policy "$policy"
+try "its file is shown" eval '[ "$(rdmatool -j link show xt0 | jq -r ".[0].policy")" = "$policy" ]'
+before=$(shown)
+try "saved" rdmatool link save "$file"
+try "with its file" grep -qxF \
+	"link xt0 netdev xt-a xdp native policy ${policy// /\\x20}" "$file"
+rdmatool link set xt0 policy off
+try "off, it does not serve" eval '! serves policy_every'
+try "off, it is not shown" eval '[ "$(shown)" != "$before" ] && ! shown | grep policy'
+try "restored" rdmatool link restore "$file"
+try "the same link" same
+try "which has that program" serves policy_every
+rdmatool link set xt0 xdp generic
+try "another mode has our own" eval '! shown | grep policy'
+rdmatool link restore "$file"
+try "restored from there" same
+try "renamed" rdmatool dev rename xt0 xt5
+try "it keeps it" eval 'shown | grep -qF "$policy"'
+rdmatool link del xt5
+try "made anew" rdmatool link restore "$file"
+try "the same link" same
+rdmatool link del xt0
+rm "$policy"
+out=$(rdmatool link restore "$file" 2>&1)
+[ $? = 1 ] && grep -q "policy $policy: .*No such file" <<<"$out" &&
+	grep -q 'links:[0-9]*: link xt0 is not as saved' <<<"$out" &&
+	ok "a policy that is gone is named" ||
+	not_ok "a policy that is gone is named" "$out"
+rdmatool link del xt0
 
 # What boot does
 unit=rdmatool-links.service
