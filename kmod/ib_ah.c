@@ -60,7 +60,7 @@ int xroce_path(struct xroce_link *link, struct xroce_av *av,
 	u8 tclass = grh->traffic_class;
 
 	if (!(rdma_ah_get_ah_flags(attr) & IB_AH_GRH) || !sgid ||
-	    sgid->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP || attr->sl > 7)
+	    sgid->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP || attr->sl > 15)
 		return -EINVAL;
 	if (ipv6_addr_any(dst) ||
 	    ipv6_addr_v4mapped(dst) !=
@@ -71,7 +71,8 @@ int xroce_path(struct xroce_link *link, struct xroce_av *av,
 	xroce_av_set(av, sgid->gid.raw, grh->dgid.raw, tclass,
 		     grh->hop_limit ?: IPV6_DEFAULT_HOPLIMIT,
 		     grh->flow_label & IB_GRH_FLOWLABEL_MASK, sport);
-	av->prio = attr->sl;
+	/* that of a datagram's completion is no priority */
+	av->prio = attr->sl < XROCE_SL_UDP ? attr->sl : 0;
 	if (rdma_is_multicast_addr((struct in6_addr *)dst)) {
 		av->route = XROCE_ROUTE_BOTH;
 	} else {

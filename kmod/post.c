@@ -278,7 +278,6 @@ static bool cqe_to_wc(struct ib_wc *wc, const struct xroce_cq *cq,
 	wc->byte_len = cqe->byte_len;
 	wc->src_qp = cqe->src_qp;
 	wc->pkey_index = cqe->pkey_index;
-	wc->sl = cqe->sl;
 	wc->port_num = 1;
 	if (cqe->flags & XROCE_WC_WITH_IMM) {
 		wc->wc_flags |= IB_WC_WITH_IMM;
@@ -293,6 +292,7 @@ static bool cqe_to_wc(struct ib_wc *wc, const struct xroce_cq *cq,
 		if (cqe->vlan != XROCE_NO_VLAN) {
 			wc->wc_flags |= IB_WC_WITH_VLAN;
 			wc->vlan_id = cqe->vlan & VLAN_VID_MASK;
+			wc->sl = cqe->vlan >> VLAN_PRIO_SHIFT;
 		}
 	}
 	return true;

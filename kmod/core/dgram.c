@@ -48,6 +48,7 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		.src_qp = pkt->sqpn,
 		.byte_len = XROCE_GRH_LEN + pkt->payload_len,
 		.vlan = rx->vlan,
+		.sl = rx->l3[0] >> 4 == 4 ? XROCE_SL_IPV4 : XROCE_SL_IPV6,
 	};
 
 	if (!xroce_resp_recv(qp))
@@ -64,8 +65,6 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		cqe.flags |= XROCE_WC_WITH_IMM;
 		cqe.imm = pkt->imm;
 	}
-	if (rx->vlan != XROCE_NO_VLAN)
-		cqe.sl = rx->vlan >> 13;
 	xroce_qp_count(qp, XROCE_CNT_RX_SEND, 1);
 	xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
 }

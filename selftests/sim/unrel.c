@@ -725,9 +725,10 @@ bool unrel_recv_done(struct sim_ep *ep, const struct xroce_cqe *cqe)
 			sim_check(cqe->imm == d->imm, "QP %u: immediate",
 				  ep->idx);
 		if (d->flags & XROCE_WC_GRH)
-			sim_check(cqe->vlan == d->vlan && cqe->sl ==
-				  (d->vlan == XROCE_NO_VLAN ? 0 :
-				   d->vlan >> 13), "QP %u: VLAN", ep->idx);
+			sim_check(cqe->vlan == d->vlan &&
+				  (cqe->sl == XROCE_SL_IPV4 ||
+				   cqe->sl == XROCE_SL_IPV6),
+				  "QP %u: VLAN or SL", ep->idx);
 		if (d->hash)
 			check_sent(ep, d->hash);
 	}

@@ -189,6 +189,9 @@ static bool ud_recv_ok(struct ep p[2], enum side s, const struct ibv_wc *wc,
 	NEED(wc->wc_flags == (IBV_WC_GRH | (imm ? IBV_WC_WITH_IMM : 0)),
 	     "it has flags %#x", wc->wc_flags);
 	NEED(!imm || wc->imm_data == htobe32(IMM), "immediate is wrong");
+	/* as NICs have it: UDP, and the kind of IP */
+	NEED(hosts[s].rxe || wc->sl == (opt_family == 4 ? 0xa : 0x9),
+	     "its SL is %u", wc->sl);
 	NEED(wc->src_qp == p[!s].qp->qp_num, "it came from QP %#x", wc->src_qp);
 	return true;
 }

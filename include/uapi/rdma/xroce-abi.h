@@ -203,6 +203,13 @@ enum xroce_wc_flags {
 	XROCE_WC_WITH_INV	= 1 << 3,
 };
 
+/* SL of a datagram's completion: the kind of packet it came in, as NICs say it. */
+enum xroce_sl {
+	XROCE_SL_UDP		= 8,
+	XROCE_SL_IPV6		= XROCE_SL_UDP | 1,
+	XROCE_SL_IPV4		= XROCE_SL_UDP | 2,
+};
+
 /**
  * struct xroce_cqe - one element of a CQ, 64 bytes
  * @qpn: QP that the work belonged to
