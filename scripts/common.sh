@@ -71,6 +71,15 @@ locked() {
 	exec {fd}>&-
 }
 
+# The root that ROOT= names, made if it is not there
+the_root() {
+	case ${ROOT:-} in
+	'')	"$TOP/scripts/root" ;;
+	peers)	"$TOP/scripts/root-peers" ;;
+	*)	die "no root '$ROOT'; there is: peers" ;;
+	esac
+}
+
 # kernel_dir ROOT NAME - where the boot files of that kernel are; NAME is
 # 6.12, 7.3, ..., "new" (the newest the root has) or "debug"
 kernel_dir() {
