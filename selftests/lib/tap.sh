@@ -27,16 +27,23 @@ skip() {
 
 # try NAME COMMAND... - what the command says is shown when it fails
 try() {
-	local name=$1 out status=0
+	local name=$1 status=0
 	shift
-	out=$("$@" 2>&1) || status=$?
+	tap_said=$("$@" 2>&1) || status=$?
 	case $status in
 	0)	ok "$name" ;;
-	4)	skip "$name" "${out##*$'\n'}" ;;
+	4)	skip "$name" "${tap_said##*$'\n'}" ;;
 	*)	not_ok "$name" "exit status $status: $*"
-		[ -z "$out" ] || echo "# ${out//$'\n'/$'\n'# }" ;;
+		[ -z "$tap_said" ] || echo "# ${tap_said//$'\n'/$'\n'# }" ;;
 	esac
 	return 0
+}
+
+# measure NAME COMMAND... - as try; the last line that it says is the figure
+measure() {
+	local before=$tap_failed
+	try "$@"
+	[ "$tap_failed" != "$before" ] || echo "# ${tap_said##*$'\n'}"
 }
 
 skip_all() {
