@@ -357,7 +357,9 @@ static void check_xdp(const struct netdev *dev, const struct xlink *xl)
 		    "use a network device whose driver has native XDP",
 		    "generic: slower than in the driver, which has none");
 	else if (!known)
-		row(WARN, "xdp", dev->name, NULL,
+		row(WARN, "xdp", dev->name,
+		    text("rdmatool link add NAME netdev %s, which tries and tells",
+			 dev->name),
 		    "the kernel does not tell what the driver can do");
 	else if (!basic)
 		row(WARN, "xdp", dev->name,
@@ -459,8 +461,8 @@ static void check_port(const struct xlink *links)
 		row(FAIL, "port", NULL, "ss -ulnp sport = :4791 shows by whom",
 		    "UDP %u is taken", XROCE_UDP_PORT);
 	else if (err)
-		row(WARN, "port", NULL, NULL, "UDP %u: %s", XROCE_UDP_PORT,
-		    strerror(err));
+		row(WARN, "port", NULL, "ss -ulnp sport = :4791 shows who has it",
+		    "UDP %u: %s", XROCE_UDP_PORT, strerror(err));
 	else
 		row(OK, "port", NULL, NULL, "UDP %u is free", XROCE_UDP_PORT);
 }
@@ -500,9 +502,15 @@ static void check_seen(const struct netdev *dev, const struct xlink *xl,
 	char kinds[128], by[256] = "";
 	u32 policies;
 	size_t at;
+	int err;
 
-	seen_tc(dev->ifindex, kinds, sizeof(kinds));
-	seen_ipsec(&policies);
+	err = seen_tc(dev->ifindex, kinds, sizeof(kinds)) ?:
+	      seen_ipsec(&policies);
+	if (err) {
+		row(WARN, "unseen", dev->name, "run this with CAP_NET_ADMIN",
+		    "cannot see what tc and IPsec would miss: %s", nl_why(err));
+		return;
+	}
 	if (seen->chains || seen->legacy)
 		snprintf(by, sizeof(by), "nftables (%u chains)", seen->chains);
 	at = strlen(by);

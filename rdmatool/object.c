@@ -15,6 +15,8 @@
 	COL(name, RDMA_NLDEV_ATTR_##attr, NAME, __VA_ARGS__)
 #define OURS(name, a, kind, ...) \
 	COL(name, XROCE_A_QP_##a, kind, .ours = true, __VA_ARGS__)
+/* What xroce adds, to be filtered by: it is shown as it comes. */
+#define FACT(name)		COL(name, 0, NUM)
 #define DETAIL			.detail = true
 
 static const char *const qp_types[] = {
@@ -120,6 +122,7 @@ static const struct col cq_cols[] = {
 	N("ctxn", RES_CTXN),
 	N("pid", RES_PID),
 	COL("comm", 0, COMM),
+	FACT("completions"), FACT("fill"), FACT("armed"), FACT("overrun"),
 	{}
 };
 
@@ -132,6 +135,8 @@ static const struct col mr_cols[] = {
 	N("pdn", RES_PDN),
 	N("pid", RES_PID),
 	COL("comm", 0, COMM),
+	COL("access", 0, HEX), FACT("page_size"), FACT("pages"), FACT("windows"),
+	FACT("valid"),
 	{}
 };
 
@@ -144,6 +149,7 @@ static const struct col srq_cols[] = {
 	N("cqn", RES_CQN),
 	N("pid", RES_PID),
 	COL("comm", 0, COMM),
+	FACT("max_wr"), FACT("max_sge"), FACT("limit"), FACT("fill"),
 	{}
 };
 

@@ -405,6 +405,31 @@ static bool matches(const struct col *col, const struct value *v,
 	return !*end && v->num >= a && v->num <= b;
 }
 
+/* What a driver adds is shown as it comes, and here looked for by its name. */
+static bool get_fact(const struct dump *d, const struct col *col,
+		     struct nlattr **tb, struct value *v)
+{
+	struct nlattr *table, *a;
+	bool here = false;
+	int left;
+
+	table = d->obj->table ? tb[RDMA_NLDEV_ATTR_DRIVER] : NULL;
+	if (!table)
+		return false;
+	nla_for_each_nested(a, table, left) {
+		if (nla_type(a) == RDMA_NLDEV_ATTR_DRIVER_PRINT_TYPE)
+			continue;
+		if (here) {
+			v->num = get_num(a);
+			text_number(col, v);
+			return true;
+		}
+		here = nla_type(a) == RDMA_NLDEV_ATTR_DRIVER_STRING &&
+		       !strcmp(nla_get_string(a), col->name);
+	}
+	return false;
+}
+
 static bool wanted(const struct dump *d, struct nlattr **tb,
 		   const struct our_qp *ours)
 {
@@ -417,7 +442,8 @@ static bool wanted(const struct dump *d, struct nlattr **tb,
 
 		if (!s)
 			continue;
-		if (!get_value(d, &d->obj->cols[i], tb, ours, &v))
+		if (!get_value(d, &d->obj->cols[i], tb, ours, &v) &&
+		    !get_fact(d, &d->obj->cols[i], tb, &v))
 			return false;
 		for (; !ok; s += len + 1) {
 			len = strcspn(s, ",");

@@ -25,6 +25,8 @@ finds() {
 	local name=$1 want=$2 check=$3 text=$4 exit=$5 out got=0
 	shift 5
 	out=$("$@" 2>"$TOPO_TMP/err") || got=$?
+	jq -c '.[] | select(.status != "ok" and (.todo // "") == "")' <<<"$out" \
+		>>"$TOPO_TMP/helpless"
 	if jq -e --arg s "$want" --arg c "$check" --arg t "$text" \
 		'any(.[]; .status == $s and .check == $c and
 			  (.text + " -> " + (.todo // "") | contains($t)))' \
@@ -140,6 +142,8 @@ check1 "a policy that drops" warn filter "dport 4791 accept" 0
 n1 nft delete table inet t
 n1 ip xfrm policy add src 192.0.2.1 dst 192.0.2.2 dir out action block
 check1 "IPsec does not see QPs" warn unseen "IPsec (1 policies)" 0
+finds "policies that nobody may read" warn unseen CAP_NET_ADMIN 0 \
+	in_ns "$NS1" setpriv --reuid 65534 --clear-groups rdmatool -j check
 n1 ip xfrm policy flush
 n1 tc qdisc add dev eth0 clsact
 check1 "tc does not see QPs" warn unseen "tc (clsact)" 0
@@ -179,6 +183,7 @@ check1 "no carrier" fail state "no carrier" 1
 n1 ip link set dev eth0 down
 check1 "down" fail state "ip link set dev eth0 up" 1
 
+try "whatever is wrong, it says what to do" test ! -s "$TOPO_TMP/helpless"
 out=$(rdmatool check 1.2.3 2>&1)
 [ $? = 2 ] && grep -q 'not an IPv4 or IPv6 address' <<<"$out" &&
 	ok "no address refused" || not_ok "no address refused" "$out"

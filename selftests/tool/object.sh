@@ -15,6 +15,8 @@ cd "$(dirname "$0")" || exit 1
 
 topo_need rdmatool rdma jq setpriv rping ibv_devinfo python3
 modprobe xroce || skip_all "no module xroce"
+COMPLETION=/usr/share/bash-completion/completions/rdmatool
+[ -e "$COMPLETION" ] || COMPLETION=../../rdmatool/completion.bash
 STABLE=${XROCE_QPS:-9000}
 # a kernel that looks at everything needs its memory and time for that
 [ ! -e /sys/kernel/debug/kmemleak ] || STABLE=900
@@ -148,8 +150,46 @@ json.load(sys.stdin, object_pairs_hook=pairs)' "$kind" || return 1
 	done
 }
 
+# Each field that a table shows is a filter, and finds what it was taken from
+# every_field KIND
+every_field() {
+	local field value n=0
+	rdmatool -jd "$1" show dev "$dev" >"$TOPO_TMP/table"
+	while IFS=$'\t' read -r field value; do
+		rdmatool -j "$1" show dev "$dev" "$field" "$value" |
+			jq -e 'length > 0' >/dev/null ||
+			{ echo "$1: no $field $value"; return 1; }
+		n=$((n + 1))
+	# what only a driver's table has is no column
+	done < <(jq -r --arg ours "$(completed "$1")" '($ours | split(" ")) as $f |
+		[.[] | to_entries[] | select(.key | IN($f[]))] |
+		group_by(.key)[] | .[0] | [.key, .value] | @tsv' "$TOPO_TMP/table")
+	echo "$n fields"
+	[ "$n" -gt 0 ]
+}
+
+# Which fields the completion knows
+completed() {
+	# shellcheck source=/dev/null
+	(. "$COMPLETION" && _rdmatool_fields "$1" | tr -s '\n\t ' '   ')
+	echo " pid comm"
+}
+
+# and nobody else finds it
+no_such_field() {
+	local kind
+	for kind in qp cq mr mw srq pd ctx cm_id ah; do
+		rdmatool -j "$kind" show dev "$dev" colour 1 2>/dev/null
+		[ $? = 2 ] || return 1
+	done
+}
+
 compare() {
 	local kind
+	for kind in qp cq mr srq pd ctx; do
+		try "$dev: filters by any field: $kind" every_field "$kind"
+	done
+	try "$dev: but not by others" no_such_field
 	try "$dev: no key twice" no_key_twice
 	for kind in qp cq mr pd ctx; do
 		try "$dev: $kind as rdma" like_rdma "$kind"
@@ -210,6 +250,8 @@ test_xroce() {
 	json "ah: all of it" "[\"::ffff:$addr\",\"::ffff:$addr\",3,32,\"0x12345\",64,\"hold\"]" \
 		'.[0] | [.src, .dst, .sl, .tclass, ."flow-label", ."hop-limit", .comm]' \
 		rdmatool -jd ah show dev xt0
+	try "mw: filters by any field" every_field mw
+	try "ah: filters by any field" every_field ah
 	json "ah: by its peer" 1 length rdmatool -j ah show dst $addr
 	json "ah: of nobody" 0 length rdmatool -j ah show dst 198.18.9.2
 	json "keys are not for all" '[[],[],[]]' \

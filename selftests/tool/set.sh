@@ -13,7 +13,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ./says.sh
 
-topo_need rdmatool rdma jq setpriv ping
+topo_need rdmatool rdma jq setpriv ping bpftool
 modprobe xroce || skip_all "no module xroce"
 
 end() {
@@ -237,6 +237,100 @@ test_netns() {
 		rdmatool -n xt-ns link
 }
 
+# Two devices of one name in two namespaces, where the kernel has that; each has
+# its own program, pins and counters
+test_same_name() {
+	local there
+	there=/sys/fs/bpf/xroce/xt0@$(stat -L -c %i /run/netns/xt-ns)
+	if ! newer_than 7.2; then
+		refuses 1 'already|exist' rdmatool -n xt-ns link add xt0 netdev xt-b
+		return
+	fi
+	try "a link of the same name" rdmatool -n xt-ns link add xt0 netdev xt-b xdp native
+	json "one here" xt-a '.[0].netdev' rdmatool -j link show xt0
+	json "one there" xt-b '.[0].netdev' rdmatool -n xt-ns -j link show xt0
+	try "each has its pins" test -e "$(pins xt0)/xroce_stats" -a \
+		-e "$there/xroce_stats"
+	try "of maps of its own" differ bpftool -j map show pinned \
+		"$(pins xt0)/xroce_stats" -- bpftool -j map show pinned "$there/xroce_stats"
+	try "tuned there" rdmatool -n xt-ns tune set xt0 cwnd-init 32
+	says "and not here" '^\[64,' tuned
+	try "it goes" rdmatool -n xt-ns link del xt0
+	try "its pins too" test ! -e "$there"
+	try "not this one's" test -e "$(pins xt0)/xroce_stats"
+	says "which stays" '^link xt0/1 .* netdev xt-a .* xdp native' rdmatool link show xt0
+}
+
+# newer_than VERSION - is the kernel
+newer_than() {
+	[ "$(printf '%s\n' "$1.999" "$(uname -r)" | sort -V | head -n 1)" = "$1.999" ]
+}
+
+# differ COMMAND... -- COMMAND... - do these say something each, and not the same
+differ() {
+	local first=()
+	while [ "$1" != -- ]; do
+		first+=("$1")
+		shift
+	done
+	shift
+	first=("$("${first[@]}" | jq .id)")
+	set -- "$("$@" | jq .id)"
+	echo "${first[0]} $1"
+	[ -n "${first[0]}" ] && [ -n "$1" ] && [ "${first[0]}" != "$1" ]
+}
+
+# nobody COMMAND... - a user without any capability, in the namespace of a link
+nobody() {
+	ip netns exec xt-ns setpriv --reuid 65534 --clear-groups --bounding-set -all "$@"
+}
+
+# Who is nobody in a namespace reads what there is in it and changes nothing
+test_nobody() {
+	local kind now before
+	rdmatool -n xt-ns link add xt1 netdev xt-b xdp native
+	wait_for 20 eval 'rdmatool -n xt-ns -j gid show xt1 | jq -e ".[0]"'
+	for kind in link dev gid qp cq pd stat steer tune; do
+		json "nobody reads: $kind" true 'length > 0 and all(.[]; .ifname == "xt1")' \
+			nobody rdmatool -j "$kind"
+	done
+	for kind in mr mw srq ctx cm_id ah; do
+		json "nobody reads: $kind" '[]' . nobody rdmatool -j "$kind"
+	done
+	json "nobody reads: stat qp" xt1 '.[0].ifname' nobody rdmatool -j stat qp
+	json "nobody reads: link status" xt1 '.[] | select(.netdev == "xt-b") | .ifname' \
+		nobody rdmatool -j link status
+	before=$(whole xt1)
+	while read -r -a now; do
+		refuses 1 'not permitted|ermission denied|CAP_' nobody rdmatool "${now[@]}"
+	done <<-'EOF'
+	link add xt2 netdev xt-b
+	link set xt1 xdp off
+	link set xt1 steer off
+	link set xt1 policy off
+	link del xt1
+	gid add xt1 198.18.9.7/24
+	gid del xt1 198.18.9.2
+	dev rename xt1 xt2
+	dev move xt1 xt-ns
+	steer set xt1 off
+	tune set xt1 cwnd-init 32
+	qp set dev xt1 lqpn 1 steer off
+	capture xt1 -c 1
+	EOF
+	out=$(whole xt1)
+	[ "$out" = "$before" ] && ok "nothing has changed" ||
+		not_ok "nothing has changed" "$out, not $before"
+	rdmatool -n xt-ns link del xt1
+}
+
+# All of a link that can be set
+whole() {
+	rdmatool -n xt-ns -jd link show "$1" | jq -cS .
+	rdmatool -n xt-ns -j gid show "$1" | jq -cS .
+	rdmatool -n xt-ns -j tune show "$1" | jq -cS .
+}
+
 test_color() {
 	local esc=$'\e'
 	says "colours" "link ${esc}\[36mxt0/1${esc}\[0m state ${esc}\[32mACTIVE" \
@@ -272,6 +366,8 @@ test_tune
 test_watch
 test_batch
 test_netns
+test_same_name
+test_nobody
 test_color
 rdmatool link del xt0
 test_move
