@@ -16,27 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "need.h"
+
 #define LEN	(5 * 4096)
-
-static void __attribute__((noreturn)) die(const char *what)
-{
-	fprintf(stderr, "hold: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-#define NEED(what)	({				\
-	typeof(what) need_ = (what);			\
-	if (!need_)					\
-		die(#what);				\
-	need_;						\
-})
-#define ZERO(what)	do {				\
-	int zero_ = (what);				\
-	if (zero_) {					\
-		errno = zero_ > 0 ? zero_ : errno;	\
-		die(#what);				\
-	}						\
-} while (0)
 
 struct host {
 	struct ibv_context *ctx;

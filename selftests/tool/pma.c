@@ -19,31 +19,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "need.h"
+
 #define GRH		40
 #define MAD		256
 #define DATA		64	/* of the attribute, in the MAD */
 #define QP1_QKEY	0x80010000
 #define GET_RESP	0x81
-
-static void __attribute__((noreturn)) die(const char *what)
-{
-	fprintf(stderr, "pma: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-#define NEED(what)	({				\
-	typeof(what) need_ = (what);			\
-	if (!need_)					\
-		die(#what);				\
-	need_;						\
-})
-#define ZERO(what)	do {				\
-	int zero_ = (what);				\
-	if (zero_) {					\
-		errno = zero_ > 0 ? zero_ : errno;	\
-		die(#what);				\
-	}						\
-} while (0)
 
 struct port {
 	struct ibv_context *ctx;

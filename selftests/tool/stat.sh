@@ -201,6 +201,8 @@ test_pma() {
 		try "PortCountersExtended, IPv$family" same_from_afar "$family" 0x1d
 	done
 	try "what is malformed is an error of the port's" malformed_counts
+	json "and counted by its reason" true '.[0].xdp_drop_short >= 3' \
+		r1 rdmatool -j stat show "$RDMA1"
 	pma_says "all ports" "port 255" 0x1d 255
 	pma_says "ClassPortInfo: its version" "class_version 1" 0x01
 	pma_says "and what it can" "capability_mask $((0x500))" 0x01

@@ -83,6 +83,17 @@ for page in "$MAN"/*.8; do
 	try "${page##*/} refers to what is there" refers "$page"
 done
 
+# A counter that nothing counts says that something does not happen
+counted() {
+	local sym n=0
+	while read -r sym; do
+		n=$((n + 1))
+		grep -qrw "XROCE_CNT_$sym" "$TOP/kmod" || { echo "$sym"; return 1; }
+	done < <(sed -n 's/^\tX(\([A-Z_0-9]*\),.*/\1/p' "$TOP/include/xroce/counters.h")
+	[ "$n" -gt 50 ]
+}
+try "every counter is counted" counted
+
 . $TOP/rdmatool/completion.bash
 # shellcheck disable=SC2317 # a builtin that is only there while completing
 compopt() { :; }
