@@ -76,7 +76,6 @@ bool xroce_rx_begin(struct xroce_qp *qp, struct xroce_rx *rx)
 	spin_lock(&qp->lock);
 	drop = xroce_rx_admit(qp, rx);
 	if (drop) {
-		WRITE_ONCE(qp->count[drop], qp->count[drop] + 1);
 		spin_unlock(&qp->lock);
 		xroce_rx_drop(rx, drop);
 		return false;

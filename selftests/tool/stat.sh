@@ -22,7 +22,7 @@ sysfs() { r1 cat "/sys/class/infiniband/$RDMA1/ports/1/counters/$1"; }
 
 # Traffic between two QPs, until it is stopped
 traffic() {
-	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" \
+	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -g "$index4" \
 		-s 6000 -n 100000000 >/dev/null
 	far=$!
 	wait_for 30 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
@@ -154,10 +154,10 @@ all_numbers() {
 
 # pma FAMILY ATTRIBUTE... - host 2 asks host 1
 pma() {
-	local from=$V4.2 to=$V4.1
-	[ "$1" = 4 ] || from=$V6:2 to=$V6:1
+	local index=$index4 to=$V4.1
+	[ "$1" = 4 ] || index=$index6 to=$V6:1
 	shift
-	r2 ./pma "$RDMA2" "$(gid_index "$RNS2" "$RDMA2" "$from")" "$to" "$@"
+	r2 ./pma "$RDMA2" "$index" "$to" "$@"
 }
 
 # Another host is told what sysfs tells here; its own question comes on top
@@ -276,6 +276,8 @@ test_debug() {
 
 topo_direct 7000
 try "links" rdma_up
+index4=$(gid_index "$RNS2" "$RDMA2" "$V4.2")
+index6=$(gid_index "$RNS2" "$RDMA2" "$V6:2")
 traffic
 test_qp
 test_pma
