@@ -72,16 +72,17 @@ static double ns_per_tick(void)
 /* A list of operations, completed before the next; ticks of each. */
 static double one(u8 wr, u32 len, u32 rounds, double lap)
 {
-	struct sim_cfg cfg = {
-		.nodes = 2, .delay = 10 * SIM_US, .max_len = 1 << 16,
-		.cwnd_init = 256, .cwnd_max = 256, .timeout = 14,
-		.plain = true, .fixed = true, .retry_cnt = 7, .rnr_retry = 7,
-		.min_rnr = 8, .mtu_shift = 12, .max_rd = 16, .unmarked = true,
-	};
 	struct sim_opt opt = { .wr = wr, .len = len, .nsge = 1 };
-	struct sim_conn *c = sim_pair(&cfg);
+	struct sim_cfg cfg = sim_plain();
+	struct sim_conn *c;
 	u32 i, j;
 
+	cfg.v6 = false;
+	cfg.cwnd_init = 256;
+	cfg.mtu_shift = 12;
+	cfg.max_rd = 16;
+	cfg.unmarked = true;
+	c = sim_pair(&cfg);
 	for (i = 0; i <= rounds; i++) {
 		sim_post_recvs(&c->ep[1]);
 		if (i == rounds / 4) {

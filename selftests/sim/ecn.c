@@ -7,22 +7,12 @@
 
 static struct sim_cfg ecn_cfg(void)
 {
-	return (struct sim_cfg){
-		.nodes = 2,
-		.delay = sim_range(20, 200) * SIM_US,
-		.max_len = 1 << 16,
-		.cwnd_init = 64,
-		.cwnd_max = 128,
-		.timeout = 14,
-		.plain = true,
-		.fixed = true,
-		.v6 = sim_chance(5000),
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.min_rnr = 8,
-		.mtu_shift = 10,
-		.max_rd = 4,
-	};
+	struct sim_cfg cfg = sim_plain();
+
+	cfg.delay = sim_range(20, 200) * SIM_US;
+	cfg.cwnd_max = 128;
+	cfg.mtu_shift = 10;
+	return cfg;
 }
 
 #define count(c) ((u32)sim_count(XROCE_CNT_##c))

@@ -373,24 +373,15 @@ static const struct err_case {
 
 static struct sim_cfg err_cfg(bool bad_net, bool xrc)
 {
-	struct sim_cfg cfg = {
-		.nodes = 2,
-		.delay = 10 * SIM_US,
-		.max_len = 1 << 15,
-		.cwnd_init = 32,
-		.cwnd_max = 128,
-		.timeout = 10,
-		.plain = true,
-		.fixed = true,
-		.v6 = sim_chance(5000),
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.min_rnr = 5,
-		.mtu_shift = sim_range(8, 12),
-		.max_rd = sim_range(1, 8),
-		.xrc = xrc ? 10000 : 0,
-	};
+	struct sim_cfg cfg = sim_plain();
 
+	cfg.max_len = 1 << 15;
+	cfg.cwnd_init = 32;
+	cfg.cwnd_max = 128;
+	cfg.timeout = 10;
+	cfg.min_rnr = 5;
+	cfg.max_rd = sim_range(1, 8);
+	cfg.xrc = xrc ? 10000 : 0;
 	if (bad_net) {
 		cfg.loss = sim_below(500);
 		cfg.dup = sim_below(1000);

@@ -6,26 +6,6 @@
  */
 #include "sim.h"
 
-static struct sim_cfg base_cfg(void)
-{
-	return (struct sim_cfg){
-		.nodes = 2,
-		.delay = 10 * SIM_US,
-		.max_len = 1 << 16,
-		.cwnd_init = 64,
-		.cwnd_max = 256,
-		.timeout = 14,		/* 67 ms: far more than a round trip */
-		.plain = true,
-		.fixed = true,
-		.v6 = sim_chance(5000),
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.min_rnr = 8,		/* 160 us */
-		.mtu_shift = sim_range(8, 12),
-		.max_rd = 4,
-	};
-}
-
 #define TIMEOUT_NS	(4096ull << 14)
 
 struct sim_conn *sim_pair(const struct sim_cfg *cfg)
@@ -154,7 +134,7 @@ static void post_quietly(struct sim_ep *ep, u32 n)
  */
 static void run_quiet(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
 	u32 i, n, quiet = 0;
 
@@ -193,7 +173,7 @@ static void run_quiet(u64 seed)
 /* A packet from the middle of a message: one NAK, and all goes on at once. */
 static void run_lost_request(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
 	struct sim_ep *ep = &c->ep[0];
 
@@ -241,7 +221,7 @@ static bool late_rule(struct sim_ep *from, const u8 *buf, u32 len,
 /* An ACK that overtakes a NAK does not make it unheard. */
 static void run_late_nak(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
 	u32 n = sim_range(2, 12);
 
@@ -261,7 +241,7 @@ static void run_late_nak(u64 seed)
 /* A READ response: the next one tells. */
 static void run_lost_response(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
 	struct sim_ep *ep = &c->ep[0];
 
@@ -280,7 +260,7 @@ static void run_lost_response(u64 seed)
 /* An atomic's answer: the ACK behind it tells, and it is not done twice. */
 static void run_lost_atomic(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
 	struct sim_ep *ep = &c->ep[0];
 	u32 i;
@@ -304,7 +284,7 @@ static void run_lost_atomic(u64 seed)
  */
 static void run_timer(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
 	struct sim_ep *ep = &c->ep[0];
 	bool request = sim_chance(5000), expire = sim_chance(5000);
@@ -332,7 +312,7 @@ static void run_timer(u64 seed)
 /* An ACK in between is no loss: the next one says the same and more. */
 static void run_lost_ack(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
 	u32 i;
 
@@ -354,7 +334,7 @@ static void run_lost_ack(u64 seed)
 /* Nobody answers: retry_cnt + 1 expiries, no more, no fewer. */
 static void run_dead_peer(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c;
 	struct sim_ep *ep;
 	u64 start, took;
@@ -394,7 +374,7 @@ static void run_dead_peer(u64 seed)
 /* Nobody posts a receive: rnr_retry + 1 NAKs; 7 is for ever. */
 static void run_rnr(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c;
 	struct sim_ep *ep;
 	u64 start;
@@ -446,7 +426,7 @@ static void set_state(struct sim_ep *ep, u8 state)
 /* SQD: what was begun is finished, nothing is begun; then all goes on. */
 static void run_sqd(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c;
 	struct sim_ep *ep;
 	u32 left, max;
@@ -511,7 +491,7 @@ static bool keep(struct sim_ep *from, const u8 *buf, u32 len,
 
 static void run_replay(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c;
 	struct copy *k;
 	u32 round, i;
@@ -557,7 +537,7 @@ static void run_replay(u64 seed)
 /* An answer from the right peer to what was never sent. */
 static void run_ghost(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
 	struct sim_ep *ep = &c->ep[0];
 	u8 b[96] = {};
@@ -622,7 +602,7 @@ static u32 take_none(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 
 static void run_reset(u64 seed)
 {
-	struct sim_cfg cfg = base_cfg();
+	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
 
 	(void)seed;

@@ -264,7 +264,14 @@ static const u8 wc_of_wr[] = {
 	[XROCE_WR_SEND_WITH_INV] = XROCE_WC_SEND,
 };
 
-static void send_done(struct sim_ep *ep, const struct xroce_cqe *cqe)
+/**
+ * sim_op_of() - the operation that a completion is of, if it may be
+ * @ep: the endpoint
+ * @cqe: the completion
+ * @silent: called for those before it, which were done without one
+ */
+struct sim_op *sim_op_of(struct sim_ep *ep, const struct xroce_cqe *cqe,
+			 void (*silent)(struct sim_ep *ep, struct sim_op *op))
 {
 	struct sim_op *op;
 
@@ -280,12 +287,19 @@ static void send_done(struct sim_ep *ep, const struct xroce_cqe *cqe)
 			  "QP %u: wr %llu completed, but not %llu before it",
 			  ep->idx, (unsigned long long)cqe->wr_id,
 			  (unsigned long long)op->wr_id);
-		op_success(ep, op);
+		silent(ep, op);
 	}
 	if (op->wr < ARRAY_SIZE(wc_of_wr) && !op->bad_opcode)
 		sim_check(cqe->opcode == wc_of_wr[op->wr], "QP %u: completion"
 			  " of opcode %u says %u", ep->idx, op->wr,
 			  cqe->opcode);
+	return op;
+}
+
+static void send_done(struct sim_ep *ep, const struct xroce_cqe *cqe)
+{
+	struct sim_op *op = sim_op_of(ep, cqe, op_success);
+
 	if (cqe->status) {
 		op_failed(ep, op, cqe->status);
 		return;

@@ -36,6 +36,31 @@ static void node_new(u32 i)
 }
 
 /**
+ * sim_plain() - two nodes, and a network that does nothing to packets
+ *
+ * For tests of one thing at a time, which change what they are about.
+ */
+struct sim_cfg sim_plain(void)
+{
+	return (struct sim_cfg){
+		.nodes = 2,
+		.delay = 10 * SIM_US,
+		.max_len = 1 << 16,
+		.cwnd_init = 64,
+		.cwnd_max = 256,
+		.timeout = 14,		/* 67 ms: far more than a round trip */
+		.plain = true,
+		.fixed = true,
+		.v6 = sim_chance(5000),
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr = 8,		/* 160 us */
+		.mtu_shift = sim_range(8, 12),
+		.max_rd = 4,
+	};
+}
+
+/**
  * sim_world_new() - nodes, no connections yet
  */
 void sim_world_new(const struct sim_cfg *cfg, u64 seed)

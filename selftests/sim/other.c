@@ -9,22 +9,11 @@
 
 static struct sim_cfg plain_cfg(void)
 {
-	return (struct sim_cfg){
-		.nodes = 2,
-		.delay = 10 * SIM_US,
-		.max_len = 1 << 16,
-		.cwnd_init = 16,
-		.cwnd_max = 256,
-		.timeout = 14,
-		.plain = true,
-		.fixed = true,
-		.v6 = sim_chance(5000),
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.min_rnr = 8,
-		.mtu_shift = 12,
-		.max_rd = 4,
-	};
+	struct sim_cfg cfg = sim_plain();
+
+	cfg.cwnd_init = 16;
+	cfg.mtu_shift = 12;
+	return cfg;
 }
 
 /* Fairness. */

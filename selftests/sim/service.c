@@ -8,24 +8,14 @@
 
 static struct sim_cfg cfg_of(u8 transport)
 {
-	return (struct sim_cfg){
-		.nodes = 2,
-		.delay = 10 * SIM_US,
-		.max_len = 1 << 18,
-		.cwnd_init = 64,
-		.cwnd_max = 256,
-		.timeout = 10,
-		.plain = true,
-		.fixed = true,
-		.v6 = sim_chance(5000),
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.min_rnr = 5,
-		.mtu_shift = sim_range(8, 12),
-		.max_rd = 4,
-		.uc = transport == XROCE_UC ? 10000 : 0,
-		.ud = transport == XROCE_UD ? 10000 : 0,
-	};
+	struct sim_cfg cfg = sim_plain();
+
+	cfg.max_len = 1 << 18;
+	cfg.timeout = 10;
+	cfg.min_rnr = 5;
+	cfg.uc = transport == XROCE_UC ? 10000 : 0;
+	cfg.ud = transport == XROCE_UD ? 10000 : 0;
+	return cfg;
 }
 
 static u8 any_transport(void)

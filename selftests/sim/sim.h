@@ -697,6 +697,8 @@ void unrel_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
 void unrel_idle(struct sim_ep *ep);
 void unrel_expect(const struct sim_pkt *pkt);
 void unrel_check(void);
+struct sim_op *sim_op_of(struct sim_ep *ep, const struct xroce_cqe *cqe,
+			 void (*silent)(struct sim_ep *ep, struct sim_op *op));
 void unrel_send_done(struct sim_ep *ep, const struct xroce_cqe *cqe);
 bool unrel_recv_done(struct sim_ep *ep, const struct xroce_cqe *cqe);
 void unrel_finish(struct sim_ep *ep, bool flushed);
@@ -730,6 +732,7 @@ struct sim_recv *sim_srq_took(struct sim_srq *srq);
 void sim_recv_free(struct sim_recv *rv);
 
 /* node.c: nodes, queues, connections, and the user's side of the rings. */
+struct sim_cfg sim_plain(void);
 void sim_world_new(const struct sim_cfg *cfg, u64 seed);
 void sim_world_free(void);
 struct sim_cq *sim_cq_new(struct sim_node *n, u32 depth);
