@@ -315,14 +315,21 @@ static struct verbs_context *xroce_alloc_context(struct ibv_device *dev, int fd,
 	ctx = verbs_init_and_alloc_context(dev, fd, ctx, vctx, XROCE_DRIVER_ID);
 	if (!ctx)
 		return NULL;
-	if (!poll_us(&cmd.drv.poll_us) ||
-	    ibv_cmd_get_context(&ctx->vctx, &cmd.ibv, sizeof(cmd), &resp.ibv,
+	if (!poll_us(&cmd.drv.poll_us))
+		goto fail;
+	if (ibv_cmd_get_context(&ctx->vctx, &cmd.ibv, sizeof(cmd), &resp.ibv,
 				sizeof(resp))) {
-		xroce_free_context(&ctx->vctx.context);
-		return NULL;
+		if (cmd.drv.poll_us && errno == EOPNOTSUPP)
+			fprintf(stderr,
+				"libibverbs: xroce: XROCE_POLL_US: this kernel is without CONFIG_VHOST_TASK\n");
+		goto fail;
 	}
 	verbs_set_ops(&ctx->vctx, &xroce_context_ops);
 	return &ctx->vctx;
+
+fail:
+	xroce_free_context(&ctx->vctx.context);
+	return NULL;
 }
 
 static struct verbs_context *xroce_import_context(struct ibv_device *dev,

@@ -46,6 +46,27 @@ measure() {
 	[ "$tap_failed" != "$before" ] || echo "# ${tap_said##*$'\n'}"
 }
 
+# results LABEL COMMAND... - a program's lines "ok", "not ok", "skip" become ours;
+# what else it says is shown, and left in $said
+results() {
+	local label=$1 line
+	shift
+	said=
+	while IFS= read -r line; do
+		case $line in
+		'ok '*)		ok "$label: ${line#ok }" ;;
+		'not ok '*)	line=${line#not ok }
+				not_ok "$label: ${line%% \# *}" "${line#* \# }" ;;
+		'skip '*)	line=${line#skip }
+				skip "$label: ${line%% \# *}" "${line#* \# }" ;;
+		'exit '[014])	;;
+		'exit '*)	not_ok "$label: $*" "exit status ${line#exit }" ;;
+		*)		said+=$line$'\n'
+				echo "# $line" ;;
+		esac
+	done < <("$@" 2>&1; echo "exit $?")
+}
+
 skip_all() {
 	echo "1..0 # SKIP $1"
 	exit 4

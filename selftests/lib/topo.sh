@@ -311,7 +311,7 @@ netem_count() {
 # rc LABEL FORWARD|BACKWARD ARGUMENTS... - runs xroce_rc between the hosts, its
 # client at h1 (backward: at h2), and makes its results ours
 rc() {
-	local label=$1 from=$2 sock line pid
+	local label=$1 from=$2 sock pid
 	local nsc=$RNS1 client=(-d "$RDMA1") nss=$RNS2 server=(-d "$RDMA2") swap
 	shift 2
 	[ "$DEVTYPE1" != rxe ] || client+=(-x)
@@ -324,19 +324,8 @@ rc() {
 	case " $* " in *' -6 '*) server+=(-6) ;; esac
 	bg "$nss" "$LIBDIR/../rc/xroce_rc" -s "$sock" "${server[@]}"
 	pid=$!
-	while IFS= read -r line; do
-		case $line in
-		'ok '*)		ok "$label: ${line#ok }" ;;
-		'not ok '*)	line=${line#not ok }
-				not_ok "$label: ${line%% \# *}" "${line#* \# }" ;;
-		'skip '*)	line=${line#skip }
-				skip "$label: ${line%% \# *}" "${line#* \# }" ;;
-		'exit '[014])	;;
-		'exit '*)	not_ok "$label: xroce_rc $*" "exit status ${line#exit }" ;;
-		*)		echo "# $line" ;;
-		esac
-	done < <(in_ns "$nsc" timeout "${RC_TIMEOUT:-900}" "$LIBDIR/../rc/xroce_rc" \
-			-c "$sock" "${client[@]}" "$@" 2>&1; echo "exit $?")
+	results "$label" in_ns "$nsc" timeout "${RC_TIMEOUT:-900}" \
+		"$LIBDIR/../rc/xroce_rc" -c "$sock" "${client[@]}" "$@"
 	bg_end "$pid" || :
 	return 0
 }

@@ -3,28 +3,15 @@
 # Owns running xroce_ud over the two hosts of topo.sh, whose devices it opens
 # both; its results become ours. Sourced after topo.sh.
 
-# ud LABEL ARGUMENTS... - what it prints beside results goes to $TOPO_TMP/ud
+# ud LABEL ARGUMENTS... - what it prints beside results is in $said
 ud() {
-	local label=$1 line rxe=
+	local label=$1 rxe=
 	shift
 	[ "$DEVTYPE1" != rxe ] || rxe+=a
 	[ "$DEVTYPE2" != rxe ] || rxe+=b
-	: >"$TOPO_TMP/ud"
-	while IFS= read -r line; do
-		case $line in
-		'ok '*)		ok "$label: ${line#ok }" ;;
-		'not ok '*)	line=${line#not ok }
-				not_ok "$label: ${line%% \# *}" "${line#* \# }" ;;
-		'skip '*)	line=${line#skip }
-				skip "$label: ${line%% \# *}" "${line#* \# }" ;;
-		'exit '[01])	;;
-		'exit '*)	not_ok "$label: xroce_ud $*" "exit status ${line#exit }" ;;
-		*)		echo "$line" >>"$TOPO_TMP/ud"
-				echo "# $line" ;;
-		esac
-	done < <(timeout "${UD_TIMEOUT:-600}" "$LIBDIR/../ud/xroce_ud" \
-			-a "$RDMA1${RNS1:+@$RNS1}" -b "$RDMA2${RNS2:+@$RNS2}" \
-			${rxe:+-x $rxe} "$@" 2>&1; echo "exit $?")
+	results "$label" timeout "${UD_TIMEOUT:-600}" "$LIBDIR/../ud/xroce_ud" \
+		-a "$RDMA1${RNS1:+@$RNS1}" -b "$RDMA2${RNS2:+@$RNS2}" \
+		${rxe:+-x $rxe} "$@"
 }
 
 # ud_devices LABEL - as asked for, or the end of the test

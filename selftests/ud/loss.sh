@@ -33,12 +33,12 @@ stream() {
 		n=$((n + 1))
 		[ "$came" -ge $((of * min / 100)) ] &&
 			{ $all || [ "$came" -lt "$of" ]; } || bad=$((bad + 1))
-	done < <(grep '^came ' "$TOPO_TMP/ud")
+	done < <(grep '^came ' <<<"$said")
 	if [ "$n" = 2 ] && [ "$bad" = 0 ]; then
 		ok "$name: as many came as should"
 	else
 		not_ok "$name: as many came as should" \
-			"$(grep '^came ' "$TOPO_TMP/ud" | tr '\n' ' ')"
+			"$(grep '^came ' <<<"$said" | tr '\n' ' ')"
 	fi
 }
 

@@ -28,7 +28,7 @@ struct host hosts[2];
 int opt_family = 4;
 enum ibv_mtu opt_mtu;
 
-static char reason[512];
+char reason[256];
 static unsigned int failures, results;
 
 static const struct {
@@ -48,15 +48,6 @@ static const struct {
 	{ "av", test_av },		/* address vectors, for a capture */
 	{ "stream", test_stream },	/* UC over a network that loses */
 };
-
-void why(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(reason, sizeof(reason), fmt, ap);
-	va_end(ap);
-}
 
 void report(bool good, const char *fmt, ...)
 {

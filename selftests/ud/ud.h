@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <why.h>
 
 #define MEM		(8u << 20)
 #define SRC_OFF		4099u		/* odd: all is unaligned */
@@ -88,18 +89,6 @@ extern struct host hosts[2];
 extern int opt_family;
 extern enum ibv_mtu opt_mtu;
 
-#define NEED(cond, ...) do {			\
-	if (!(cond)) {				\
-		why(__VA_ARGS__);		\
-		return false;			\
-	}					\
-} while (0)
-#define TRY(call) do {				\
-	if (!(call))				\
-		return false;			\
-} while (0)
-
-void why(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Print one result; a reason kept by why() goes with a failure. */
 void report(bool good, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

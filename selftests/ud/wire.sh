@@ -113,7 +113,7 @@ vectors() {
 			continue
 		echo "# $imm: sl $sl, dscp $dscp, flow $flow, port $port, hops $hops: $seen"
 		bad=$((bad + 1))
-	done < <(grep '^expect ' "$TOPO_TMP/ud")
+	done < <(grep '^expect ' <<<"$said")
 	if [ "$bad" = 0 ] && [ "$n" = 24 ]; then
 		ok "$name: address vectors on the wire"
 	else

@@ -21,16 +21,7 @@ uint32_t comp_vector;
 
 static int gid_index, rd_init = 4, rd_dest = 4;
 static union ibv_gid gid;
-static char reason[256];
-
-void why(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(reason, sizeof(reason), fmt, ap);
-	va_end(ap);
-}
+char reason[256];
 
 static bool pair_qp(struct pair *p, int side, uint32_t wr, uint32_t sge)
 {

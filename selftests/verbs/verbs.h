@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <why.h>
 #include <infiniband/verbs.h>
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
@@ -49,21 +50,6 @@ struct pair {
 	struct ibv_qp_cap cap;
 	uint32_t psn;
 };
-
-/* The test ends, failed, with a reason */
-#define NEED(cond, ...) do {			\
-	if (!(cond)) {				\
-		why(__VA_ARGS__);		\
-		return false;			\
-	}					\
-} while (0)
-
-#define TRY(call) do {				\
-	if (!(call))				\
-		return false;			\
-} while (0)
-
-void why(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 bool pair_make(struct pair *p, int cqe);
 bool pair_make_cap(struct pair *p, int cqe, uint32_t wr, uint32_t sge);
