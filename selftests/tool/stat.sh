@@ -11,7 +11,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ./says.sh
 
-topo_need rdmatool rdma jq setpriv ibv_rc_pingpong
+topo_need rdmatool rdma jq setpriv ibv_rc_pingpong ib_write_bw
 modprobe xroce || skip_all "no module xroce"
 XROCE_XDP=native
 
@@ -238,20 +238,35 @@ test_trace() {
 		try "tracepoint: $event" grep -qE \
 			" xroce_$event: dev=xr[12] .*qpn=[0-9]+ " $dir/trace
 	done
+	kill -KILL "$far" "$near"
+	bg_end "$far"
+	bg_end "$near"
+	# one end sends all the time, and loses the other
+	bg "$RNS2" ib_write_bw -F -d "$RDMA2" -x "$index4" -D 60 >/dev/null 2>&1
+	far=$!
+	wait_for 30 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
+	bg "$RNS1" ib_write_bw -F -d "$RDMA1" -D 60 \
+		-x "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
+	near=$!
+	wait_for 30 eval '[ "$(at other_requests stat qp type RC)" -gt 100 ]'
+	# packets would push what follows out of the buffer
+	echo 0 >$dir/events/xroce/enable
+	echo 1 >$dir/events/xroce/xroce_retry/enable
+	echo 1 >$dir/events/xroce/xroce_error/enable
 	echo >$dir/trace
 	echo 1 >$dir/tracing_on
 	kill -KILL "$far"
 	bg_end "$far"
-	kill -CONT "$near"
-	try "whose peer has died ends" wait_for 60 eval '! kill -0 "$near"'
-	echo 0 >$dir/tracing_on
-	echo 0 >$dir/events/xroce/enable
-	try "tracepoint: retry" grep -qE \
-		' xroce_retry: dev=xr1 qpn=[0-9]+ why=local_ack_timeout_err psn=' $dir/trace
-	try "tracepoint: error" grep -qE \
+	try "tracepoint: error" wait_for 60 grep -qE \
 		' xroce_error: dev=xr1 qpn=[0-9]+ state=3 status=transport retry counter exceeded' \
 		$dir/trace
+	try "tracepoint: retry" grep -qE \
+		' xroce_retry: dev=xr1 qpn=[0-9]+ why=local_ack_timeout_err psn=' $dir/trace
+	echo 0 >$dir/events/xroce/enable
+	bg_end "$near"
+	# as whoever comes next expects them
 	echo >$dir/trace
+	echo 1 >$dir/tracing_on
 	try "no other" eval '[ "$(find $dir/events/xroce -mindepth 1 -type d | wc -l)" = 7 ]'
 }
 
