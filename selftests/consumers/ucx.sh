@@ -15,7 +15,7 @@ cd "$(dirname "$0")" || exit 1
 
 # What UCX complains about with every device but mlx5, and goes on: a kind of flush
 # that its rc over plain verbs has not
-NO_FLUSH='flush(remote) is not supported|error during flush: Unsupported operation'
+NO_FLUSH='flush\(remote\) is not supported|error during flush: Unsupported operation'
 
 # perf TRANSPORT TEST SIZE COUNT - its last line: count, latencies, MB/s
 perf() {
