@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xroce/counters.h>
 
 #include "stat.h"
 
@@ -28,20 +27,21 @@ static size_t n_counters;
 static double interval;		/* seconds since then; 0: not watching */
 static u32 cur_dev, cur_port;
 
+const char *const xroce_counters[XROCE_CNT_MAX][2] = {
+#define COUNTER(sym, name, text) \
+	[XROCE_CNT_##sym] = { #name, text },
+	XROCE_COUNTERS(COUNTER)
+#undef COUNTER
+};
+
 /* What our module's counters mean; others' explain themselves. */
 static const char *meaning(const char *name)
 {
-	static const struct { const char *name, *text; } counters[] = {
-#define COUNTER(sym, name, text) \
-		[XROCE_CNT_##sym] = { #name, text },
-		XROCE_COUNTERS(COUNTER)
-#undef COUNTER
-	};
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(counters); i++)
-		if (!strcmp(name, counters[i].name))
-			return counters[i].text;
+	for (i = 0; i < XROCE_CNT_MAX; i++)
+		if (!strcmp(name, xroce_counters[i][0]))
+			return xroce_counters[i][1];
 	return NULL;
 }
 

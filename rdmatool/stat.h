@@ -5,6 +5,8 @@
 #ifndef RDMATOOL_STAT_H
 #define RDMATOOL_STAT_H
 
+#include <xroce/counters.h>
+
 #include "rdmatool.h"
 
 /**
@@ -15,6 +17,9 @@ struct watch {
 	u64 period;
 	struct end end;
 };
+
+/* Name and meaning of each of our module's. */
+extern const char *const xroce_counters[XROCE_CNT_MAX][2];
 
 int stat_args(const char *what, struct watch *w, int argc, char **argv);
 void stat_watch(struct watch *w, void (*round)(void *arg, double seconds),

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xroce/counters.h>
 
 #include "res.h"
 #include "stat.h"
@@ -20,17 +19,11 @@ struct seen_qp {
 	u64 val[XROCE_CNT_MAX];
 };
 
-static void *qps_seen;		/* a tree, for tsearch() */
+/* Trees, for tsearch(): as they were the last time, and as they are */
+static void *qps_before, *qps_now;
 static bool watching;
 static double interval;		/* seconds since then; 0: there is no then */
 static struct seen_qp now;	/* the QP under way, how much with interval */
-
-static const char *const counters[][2] = {
-#define COUNTER(sym, name, text) \
-	[XROCE_CNT_##sym] = { #name, text },
-	XROCE_COUNTERS(COUNTER)
-#undef COUNTER
-};
 
 static int by_qpn(const void *a, const void *b)
 {
@@ -41,21 +34,26 @@ static int by_qpn(const void *a, const void *b)
 	return x->qpn < y->qpn ? -1 : x->qpn > y->qpn;
 }
 
-/* As it was: one that is new since then had counted nothing. */
-static struct seen_qp *last_seen(void)
+/*
+ * How much it has counted since the last time. One that is new since then had
+ * counted nothing; nor had one whose number was another's, which had more.
+ */
+static void since_then(void)
 {
-	struct seen_qp *qp = calloc(1, sizeof(*qp)), **found;
+	struct seen_qp *qp = malloc(sizeof(*qp)), **was;
+	u32 i;
 
 	if (!qp)
 		fail("out of memory");
-	qp->dev_index = now.dev_index;
-	qp->qpn = now.qpn;
-	found = tsearch(qp, &qps_seen, by_qpn);
-	if (!found)
+	*qp = now;
+	if (!tsearch(qp, &qps_now, by_qpn))
 		fail("out of memory");
-	if (*found != qp)
-		free(qp);
-	return *found;
+	was = tfind(qp, &qps_before, by_qpn);
+	for (i = 0; was && i < XROCE_CNT_MAX; i++)
+		if (now.val[i] < (*was)->val[i])
+			was = NULL;
+	for (i = 0; was && i < XROCE_CNT_MAX; i++)
+		now.val[i] -= (*was)->val[i];
 }
 
 static void note(const char *name, u64 val)
@@ -63,18 +61,16 @@ static void note(const char *name, u64 val)
 	u32 i;
 
 	for (i = 0; i < XROCE_CNT_MAX; i++)
-		if (!strcmp(name, counters[i][0]))
+		if (!strcmp(name, xroce_counters[i][0]))
 			now.val[i] = val;
 }
 
 /* Is there something to be shown of a QP, which is @now then. */
 static bool qp_read(const struct rdev *dev, u32 qpn, struct nlattr *driver)
 {
-	struct seen_qp *last;
 	struct nlattr *a;
 	char name[64] = "";
 	bool any = false;
-	u64 val;
 	int left;
 	u32 i;
 
@@ -88,15 +84,10 @@ static bool qp_read(const struct rdev *dev, u32 qpn, struct nlattr *driver)
 		else if (nla_type(a) == RDMA_NLDEV_ATTR_DRIVER_U64)
 			note(name, nla_get_u64(a));
 	}
-	last = watching ? last_seen() : NULL;
-	for (i = 0; i < XROCE_CNT_MAX; i++) {
-		if (last) {
-			val = now.val[i];
-			now.val[i] -= last->val[i];
-			last->val[i] = val;
-		}
+	if (watching)
+		since_then();
+	for (i = 0; i < XROCE_CNT_MAX; i++)
 		any |= now.val[i];
-	}
 	return watching ? interval && (any || options.details) : true;
 }
 
@@ -116,13 +107,13 @@ static void qp_show(void)
 		if (!now.val[i] && !options.details)
 			continue;
 		if (watching) {
-			out_rate(counters[i][0], now.val[i] / interval);
+			out_rate(xroce_counters[i][0], now.val[i] / interval);
 			continue;
 		}
 		out_break();
-		out_uint(counters[i][0], now.val[i]);
+		out_uint(xroce_counters[i][0], now.val[i]);
 		if (options.details && !options.json)
-			out_fmt("", "(%s)", counters[i][1]);
+			out_fmt("", "(%s)", xroce_counters[i][1]);
 	}
 }
 
@@ -142,7 +133,10 @@ static void watch_qps(void *arg, double seconds)
 	const struct words *w = arg;
 
 	interval = seconds;
+	qps_before = qps_now;
+	qps_now = NULL;
 	res_rows(&obj, w->argc, w->argv);
+	tdestroy(qps_before, free);
 }
 
 void stat_qp(int argc, char **argv)

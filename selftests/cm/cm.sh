@@ -14,31 +14,8 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
 
-# cm_listens PORT - an rdma_cm listener is there, which has no socket to be seen
-cm_listens() {
-	r2 rdma resource show cm_id | grep -q "state LISTEN .*:$1 "
-}
-
 # cm_pair PORT SERVER... -- CLIENT... - both must succeed
-cm_pair() {
-	local port=$1 server=() pid status=0
-	shift
-	while [ "$1" != -- ]; do
-		server+=("$1")
-		shift
-	done
-	shift
-	bg "$RNS2" timeout "${PATIENCE:-60}" "${server[@]}" >"$TOPO_TMP/server" 2>&1
-	pid=$!
-	wait_for 20 cm_listens "$port" || status=1
-	[ "$status" != 0 ] || r1 timeout "${PATIENCE:-60}" "$@" || status=$?
-	[ "$status" != 0 ] || wait "$pid" || status=$?
-	bg_end "$pid" || :
-	[ "$status" != 0 ] || return 0
-	echo "exit status $status; the server said:"
-	cat "$TOPO_TMP/server"
-	return 1
-}
+cm_pair() { READY=20 ends "cm_listens $1" "${@:2}"; }
 
 # mckey's receiver joins and waits; its sender begins when it has joined. IPv4:
 # groups of IPv6 are beyond the kernel's rdma_cm (over RoCEv2).

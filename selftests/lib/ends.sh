@@ -32,32 +32,6 @@ ends_up() {
 	tap_end
 }
 
-# ends CONDITION SERVER... -- CLIENT... - the server at h2, the client at h1 once
-# the condition is met; both must succeed. Says what the client said.
-ends() {
-	local ready=$1 server=() pid status=0
-	shift
-	while [ "$1" != -- ]; do
-		server+=("$1")
-		shift
-	done
-	shift
-	bg "$RNS2" timeout "${PATIENCE:-60}" "${server[@]}" >"$TOPO_TMP/server" 2>&1
-	pid=$!
-	wait_for 30 eval "$ready" || status=1
-	[ "$status" != 0 ] || r1 timeout "${PATIENCE:-60}" "$@" || status=$?
-	[ "$status" != 0 ] || wait "$pid" || status=$?
-	bg_end "$pid" || :
-	[ "$status" != 0 ] || return 0
-	echo "exit status $status; the server said:"
-	cat "$TOPO_TMP/server"
-	return 1
-}
-
-# For a condition: who listens on a port, with TCP or by rdma_cm
-tcp_listens() { n2 ss -Hltn "sport = :$1" | grep -q .; }
-cm_listens() { r2 rdma resource show cm_id | grep -q "state LISTEN .*:$1 "; }
-
 # Segments that the first host's TCP has sent
 segments() { n1 nstat -asz TcpOutSegs | awk '/TcpOutSegs/ { print $2 }'; }
 

@@ -270,11 +270,38 @@ gid_index() {
 		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*(::ffff:)?${3//./\\.}, RoCE v2.*/\\1/p"
 }
 
+# For a condition: who listens at h2 on a port, with TCP or by rdma_cm
+tcp_listens() { n2 ss -Hltn "sport = :$1" | grep -q .; }
+cm_listens() { r2 rdma resource show cm_id | grep -q "state LISTEN .*:$1 "; }
+
+# ends CONDITION SERVER... -- CLIENT... - the server at h2, the client at h1 once
+# the condition is met, in $READY seconds; both must succeed, in $PATIENCE. Says
+# what the client said.
+ends() {
+	local ready=$1 server=() pid status=0
+	shift
+	while [ "$1" != -- ]; do
+		server+=("$1")
+		shift
+	done
+	shift
+	bg "$RNS2" timeout "${PATIENCE:-60}" "${server[@]}" >"$TOPO_TMP/server" 2>&1
+	pid=$!
+	wait_for "${READY:-30}" eval "$ready" || status=1
+	[ "$status" != 0 ] || r1 timeout "${PATIENCE:-60}" "$@" || status=$?
+	[ "$status" != 0 ] || wait "$pid" || status=$?
+	bg_end "$pid" || :
+	[ "$status" != 0 ] || return 0
+	echo "exit status $status; the server said:"
+	cat "$TOPO_TMP/server"
+	return 1
+}
+
 # verbs_pair GID1 GID2 PROGRAM ARGUMENTS... - its server at h2, its client at h1,
 # as libibverbs' examples and perftest have it; both must succeed. What the
 # client says is printed, and the server's words if it fails.
 verbs_pair() {
-	local index1 index2 flag=-x server status=0
+	local index1 index2 flag=-x
 	index1=$(gid_index "$RNS1" "$RDMA1" "$1")
 	index2=$(gid_index "$RNS2" "$RDMA2" "$2")
 	shift 2
@@ -282,18 +309,10 @@ verbs_pair() {
 	ibv_*)	flag=-g ;;
 	*)	set -- "$@" -F ;;
 	esac
-	bg "$RNS2" timeout "${PAIR_TIMEOUT:-120}" "$@" -d "$RDMA2" \
-		"$flag" "$index2" >"$TOPO_TMP/server" 2>&1
-	server=$!
 	# both kinds of program listen there once they are ready
-	wait_for 30 eval "n2 ss -Hltn 'sport = :18515' | grep -q ." &&
-		r1 timeout "${PAIR_TIMEOUT:-120}" "$@" -d "$RDMA1" "$flag" "$index1" \
-			"$V4.2" && wait "$server" || status=$?
-	bg_end "$server" || :
-	[ "$status" != 0 ] || return 0
-	echo "exit status $status; the server said:"
-	cat "$TOPO_TMP/server"
-	return 1
+	PATIENCE=${PAIR_TIMEOUT:-120} ends 'tcp_listens 18515' \
+		"$@" -d "$RDMA2" "$flag" "$index2" -- \
+		"$@" -d "$RDMA1" "$flag" "$index1" "$V4.2"
 }
 
 # netem PORT ARGUMENTS... - on the way to the host at p1 or p2

@@ -6,7 +6,6 @@
  *
  *   verbs DEVICE GID-INDEX
  */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
