@@ -6,7 +6,8 @@
 #
 #   mutants.sh [NAME...]
 #
-# Those of `quick` alone, unless XROCE_ALL is set or others are named.
+# Those of `quick` alone, unless XROCE_ALL is set or others are named. NAME:SCENARIO
+# must fail there, without those that come before it.
 
 set -u
 cd "$(dirname "$0")" || exit 1
@@ -15,8 +16,8 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 quick=(none ack-one-more no-implied-nak nak-outlives-gap atomic-again
 	read-goes-on-wrong rnr-for-ever one-retry-less untaken-lost
-	no-flush-unsignalled double-completion revoked-used any-source
-	uc-first-in-message ud-any-qkey sqe-is-err srq-limit-again cnp-storm)
+	no-flush-unsignalled double-completion revoked-used any-source:forged
+	uc-first-in-message:services-net ud-any-qkey sqe-is-err srq-limit-again cnp-storm)
 only=("$@") count=0 fails=0
 [ $# -gt 0 ] || [ -n "${XROCE_ALL:-}" ] || only=("${quick[@]}")
 
@@ -26,11 +27,16 @@ result() {	# ok|"not ok" TEXT
 	[ "$1" = ok ] || fails=$((fails + 1))
 }
 
-# wanted NAME
+# wanted NAME - sets `scenario` to the arguments for its own
 wanted() {
 	local n
+	scenario=()
 	[ ${#only[@]} -gt 0 ] || return 0
-	for n in "${only[@]}"; do [ "$n" != "$1" ] || return 0; done
+	for n in "${only[@]}"; do
+		[ "${n%:*}" = "$1" ] || continue
+		[ "$n" = "$1" ] || scenario=(-s "${n#*:}")
+		return 0
+	done
 	return 1
 }
 
@@ -54,7 +60,7 @@ bug() {
 	# shellcheck disable=SC2046
 	$compile -o "$tmp/sim" "$tmp/$file.o" \
 		$(printf '%s\n' obj/fast/*.o | grep -vx "obj/fast/core-$file.o")
-	timeout 120 "$tmp/sim" -p 20 -x >"$tmp/out" 2>&1
+	timeout 120 "$tmp/sim" -p 20 -x "${scenario[@]}" >"$tmp/out" 2>&1
 	status=$?
 	case $status in
 	0)	result "not ok" "$name: not noticed" ;;

@@ -1,4 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# Every scenario at full volume, UBSan trapping: over a million operations.
-exec ./sim-fast -n 1000000
+# Every scenario at volume, UBSan trapping: over a million operations; with
+# XROCE_ALL at full volume.
+[ -n "$XROCE_ALL" ] || set -- -p 60
+exec ./sim-fast -n 1000000 "$@"

@@ -612,9 +612,10 @@ static void test_flush(int rounds)
  */
 int main(int argc, char **argv)
 {
+	bool all = getenv("XROCE_ALL");
 	int i;
 
-	messages = argc > 1 ? atoi(argv[1]) : 5000;
+	messages = argc > 1 ? atoi(argv[1]) : all ? 5000 : 2000;
 	tap_start();
 	alarm(10 * PATIENCE);
 	for (i = 0; i < N; i++)
@@ -626,7 +627,7 @@ int main(int argc, char **argv)
 	if (!failed())
 		test_lockstep(true);
 	if (!failed())
-		test_flush(argc > 2 ? atoi(argv[2]) : 200);
+		test_flush(argc > 2 ? atoi(argv[2]) : all ? 200 : 80);
 	kernel_stop();
 	for (i = 0; i < N; i++) {
 		xroce_destroy_qp(hosts[i].qp);
