@@ -23,7 +23,7 @@
 
 static struct crypto_shash *xroce_crc_tfm;
 
-/* The shash's state is the CRC itself, which xroce_crc_init() has checked. */
+/* The shash's state is the CRC itself, which xroce_env_init() has checked. */
 static u32 crc_shash(u32 crc, const void *p, u32 len)
 {
 	SHASH_DESC_ON_STACK(desc, xroce_crc_tfm);
@@ -55,23 +55,24 @@ static bool crc_shash_ok(void)
 	return a == b;
 }
 
-static void xroce_crc_init(void)
+int xroce_env_init(void)
 {
 	struct crypto_shash *tfm;
 
 	tfm = crypto_alloc_shash("crc32", 0, 0);
 	if (IS_ERR(tfm))
-		return;
+		return 0;
 	xroce_crc_tfm = tfm;
 	if (crc_shash_ok())
-		return;
+		return 0;
 	pr_warn("the crypto API's %s does not compute crc32_le(): not used\n",
 		crypto_shash_driver_name(tfm));
 	xroce_crc_tfm = NULL;
 	crypto_free_shash(tfm);
+	return 0;
 }
 
-static void xroce_crc_exit(void)
+void xroce_env_exit(void)
 {
 	if (xroce_crc_tfm)
 		crypto_free_shash(xroce_crc_tfm);
@@ -80,8 +81,8 @@ static void xroce_crc_exit(void)
 MODULE_SOFTDEP("pre: crc32_pclmul");
 
 #else
-static void xroce_crc_init(void) {}
-static void xroce_crc_exit(void) {}
+int xroce_env_init(void) { return 0; }
+void xroce_env_exit(void) {}
 #endif
 
 /**
@@ -214,15 +215,4 @@ void xroce_env_cq_error(struct xroce_cq *cq)
 void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
 {
 	this_cpu_add(xroce_dev_link(dev)->counters->v[c], n);
-}
-
-int xroce_env_init(void)
-{
-	xroce_crc_init();
-	return 0;
-}
-
-void xroce_env_exit(void)
-{
-	xroce_crc_exit();
 }

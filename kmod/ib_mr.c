@@ -5,6 +5,7 @@
  * placement uses it any more; one whose pages work requests name is listed by a
  * kernel consumer. Windows borrow their region's list.
  */
+#include <linux/random.h>
 #include <rdma/ib_umem.h>
 #include <rdma/iter.h>
 
@@ -103,12 +104,15 @@ static void kmr_free(struct xroce_kmr *kmr)
 /* Let it be found: the last that can fail. */
 static struct ib_mr *kmr_publish(struct xroce_kmr *kmr)
 {
-	int err = xroce_table_add_mr(kmr);
+	int err = xroce_table_reserve(&xroce_mrs, &kmr->entry);
 
 	if (err) {
 		kmr_free(kmr);
 		return ERR_PTR(err);
 	}
+	/* Its owner may step the low 8 bits. */
+	kmr->mr.key = kmr->entry.number << 8 | get_random_u8();
+	xroce_table_publish(&xroce_mrs, &kmr->entry, kmr);
 	kmr->ib.lkey = kmr->mr.key;
 	kmr->ib.rkey = kmr->mr.key;
 	return &kmr->ib;
@@ -124,7 +128,7 @@ static int kmr_destroy(struct xroce_kmr *kmr)
 	local_bh_enable();
 	if (!ended)
 		return -EBUSY;
-	xroce_table_del_mr(kmr);
+	xroce_table_del(&xroce_mrs, &kmr->entry);
 	kmr_free(kmr);
 	return 0;
 }

@@ -35,12 +35,20 @@ static void kqp_free(struct xroce_kqp *kqp)
 /* Let it be found: QP 1 by its link, the others by a number of their own. */
 static int kqp_publish(struct xroce_kqp *kqp, enum ib_qp_type type)
 {
-	if (type != IB_QPT_GSI)
-		return xroce_table_add_qp(kqp);
-	kqp->qp.hot.qpn = XROCE_GSI_QPN;
-	kqp->ib->qp_num = XROCE_GSI_QPN;
-	if (cmpxchg((struct xroce_kqp **)&kqp->link->gsi, NULL, kqp))
-		return -EBUSY;
+	int err;
+
+	if (type == IB_QPT_GSI) {
+		kqp->qp.hot.qpn = XROCE_GSI_QPN;
+		kqp->ib->qp_num = XROCE_GSI_QPN;
+		return cmpxchg((struct xroce_kqp **)&kqp->link->gsi, NULL,
+			       kqp) ? -EBUSY : 0;
+	}
+	err = xroce_table_reserve(&xroce_qps, &kqp->entry);
+	if (err)
+		return err;
+	kqp->qp.hot.qpn = kqp->entry.number;
+	kqp->ib->qp_num = kqp->entry.number;
+	xroce_table_publish(&xroce_qps, &kqp->entry, kqp);
 	return 0;
 }
 
@@ -49,7 +57,7 @@ static void kqp_unpublish(struct xroce_kqp *kqp)
 	if (kqp->ib->qp_num == XROCE_GSI_QPN)
 		RCU_INIT_POINTER(kqp->link->gsi, NULL);
 	else
-		xroce_table_del_qp(kqp);
+		xroce_table_del(&xroce_qps, &kqp->entry);
 }
 
 static void kqp_destroy(struct xroce_kqp *kqp)

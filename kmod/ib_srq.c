@@ -11,8 +11,11 @@ static int xroce_ib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 	struct xroce_ksrq *srq = to_ksrq(ib);
 
 	/* Its QPs are gone, and with them who would take from it; not XRC's. */
-	if (ib->srq_type == IB_SRQT_XRC)
-		xroce_table_del_srq(srq);
+	if (ib->srq_type == IB_SRQT_XRC) {
+		xroce_table_del(&xroce_srqs, &srq->entry);
+		/* ib_core frees it, and lets go of its CQ, as soon as we return. */
+		synchronize_rcu();
+	}
 	/* A dump of resources may be looking. */
 	spin_lock_irq(&srq->rq.lock);
 	srq->rq.ring = NULL;
@@ -30,12 +33,13 @@ static int ksrq_publish(struct xroce_ksrq *srq,
 
 	srq->rq.xrcd = init->ext.xrc.xrcd;
 	srq->rq.cq = &to_kcq(init->ext.cq)->cq;
-	err = xroce_table_add_srq(srq);
+	err = xroce_table_reserve(&xroce_srqs, &srq->entry);
 	if (err) {
 		xroce_ring_free(srq->ring);
 		atomic_dec(&to_xlink(srq->ib.device)->srqs);
 		return err;
 	}
+	xroce_table_publish(&xroce_srqs, &srq->entry, srq);
 	srq->ib.ext.xrc.srq_num = srq->entry.number;
 	return 0;
 }

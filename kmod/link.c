@@ -54,18 +54,14 @@ struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev)
  * xroce_link_get() - the registered link on a netdev, kept from unregistering
  * @ndev: the network device
  *
- * Any context. Return: to be given back by xroce_link_put(), or NULL.
+ * Any context. Return: to be given back by ib_device_put(), or NULL.
  */
 struct xroce_link *xroce_link_get(struct net_device *ndev)
 {
-	struct xroce_link *link;
+	struct ib_device *ib;
 
-	rcu_read_lock();
-	link = link_find(ndev);
-	if (link && !ib_device_try_get(&link->ib))
-		link = NULL;
-	rcu_read_unlock();
-	return link;
+	ib = ib_device_get_by_netdev(ndev, (enum rdma_driver_id)XROCE_DRIVER_ID);
+	return ib ? to_xlink(ib) : NULL;
 }
 
 /**
@@ -90,15 +86,6 @@ struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name)
 	}
 	rcu_read_unlock();
 	return found;
-}
-
-/**
- * xroce_link_put() - let a link be unregistered again
- * @link: the link
- */
-void xroce_link_put(struct xroce_link *link)
-{
-	ib_device_put(&link->ib);
 }
 
 /**
@@ -314,7 +301,7 @@ int xroce_link_new(struct net *net, const char *name, struct net_device *ndev,
 
 		if (self) {
 			ib_unregister_device_queued(&self->ib);
-			xroce_link_put(self);
+			ib_device_put(&self->ib);
 		}
 		err = -ENODEV;
 	}
@@ -359,7 +346,7 @@ static int link_netdev_event(struct notifier_block *nb, unsigned long what,
 		link_port_event(link);
 		break;
 	}
-	xroce_link_put(link);
+	ib_device_put(&link->ib);
 	return NOTIFY_DONE;
 }
 
@@ -426,4 +413,6 @@ void xroce_link_exit(void)
 	ib_unregister_driver((enum rdma_driver_id)XROCE_DRIVER_ID);
 	unregister_netdevice_notifier(&xroce_netdev_notifier);
 	unregister_pernet_device(&xroce_link_net_ops);
+	/* QPs are freed by our own callbacks. */
+	rcu_barrier();
 }

@@ -17,64 +17,48 @@ static struct rdma_link_ops xroce_link_ops = {
 	.newlink = xroce_newlink,
 };
 
+/* In the order in which they are made; the end is in the other. */
+static const struct {
+	int (*init)(void);
+	void (*exit)(void);
+} xroce_parts[] __refconst = {
+	{ xroce_table_init, xroce_table_exit },
+	{ xroce_work_init, xroce_work_exit },
+	{ xroce_env_init, xroce_env_exit },
+	{ xroce_frame_init, xroce_frame_exit },
+	{ xroce_udp_init, xroce_udp_exit },
+	{ xroce_kfunc_init, NULL },
+	{ xroce_link_init, xroce_link_exit },
+	{ xroce_nl_init, xroce_nl_exit },
+};
+
+static void xroce_end(u32 n)
+{
+	while (n--)
+		if (xroce_parts[n].exit)
+			xroce_parts[n].exit();
+}
+
 static int __init xroce_init(void)
 {
 	int err;
+	u32 i;
 
-	err = xroce_table_init();
-	if (err)
-		return err;
-	err = xroce_work_init();
-	if (err)
-		goto err_table;
-	err = xroce_env_init();
-	if (err)
-		goto err_work;
-	err = xroce_frame_init();
-	if (err)
-		goto err_env;
-	err = xroce_udp_init();
-	if (err)
-		goto err_frame;
-	err = xroce_kfunc_init();
-	if (err)
-		goto err_udp;
-	err = xroce_link_init();
-	if (err)
-		goto err_udp;
-	err = xroce_nl_init();
-	if (err)
-		goto err_link;
+	for (i = 0; i < ARRAY_SIZE(xroce_parts); i++) {
+		err = xroce_parts[i].init();
+		if (err) {
+			xroce_end(i);
+			return err;
+		}
+	}
 	rdma_link_register(&xroce_link_ops);
 	return 0;
-
-err_link:
-	xroce_link_exit();
-err_udp:
-	xroce_udp_exit();
-err_frame:
-	xroce_frame_exit();
-err_env:
-	xroce_env_exit();
-err_work:
-	xroce_work_exit();
-err_table:
-	xroce_table_exit();
-	return err;
 }
 
 static void __exit xroce_exit(void)
 {
 	rdma_link_unregister(&xroce_link_ops);
-	xroce_nl_exit();
-	xroce_link_exit();
-	/* QPs are freed by our own callbacks. */
-	rcu_barrier();
-	xroce_udp_exit();
-	xroce_frame_exit();
-	xroce_env_exit();
-	xroce_work_exit();
-	xroce_table_exit();
+	xroce_end(ARRAY_SIZE(xroce_parts));
 }
 
 module_init(xroce_init);

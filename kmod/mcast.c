@@ -33,7 +33,8 @@ void xroce_mcast_init(struct xroce_link *link)
  * As a socket's membership would, this tells the network (IGMP, MLD) and opens
  * the netdev's filter. The addresses of a netdev that has lost its IP go with it.
  */
-static int group_join(struct xroce_link *link, const union ib_gid *gid)
+static int group_tell(struct xroce_link *link, const union ib_gid *gid,
+		      bool join)
 {
 	const struct in6_addr *addr = (const struct in6_addr *)gid;
 	struct in_device *in_dev;
@@ -42,31 +43,19 @@ static int group_join(struct xroce_link *link, const union ib_gid *gid)
 	rtnl_lock();
 	if (ipv6_addr_v4mapped(addr)) {
 		in_dev = __in_dev_get_rtnl(link->ndev);
-		if (in_dev)
+		if (!in_dev)
+			err = -ENODEV;
+		else if (join)
 			ip_mc_inc_group(in_dev, addr->s6_addr32[3]);
 		else
-			err = -ENODEV;
-	} else {
-		err = ipv6_dev_mc_inc(link->ndev, addr);
-	}
-	rtnl_unlock();
-	return err;
-}
-
-static void group_leave(struct xroce_link *link, const union ib_gid *gid)
-{
-	const struct in6_addr *addr = (const struct in6_addr *)gid;
-	struct in_device *in_dev;
-
-	rtnl_lock();
-	if (ipv6_addr_v4mapped(addr)) {
-		in_dev = __in_dev_get_rtnl(link->ndev);
-		if (in_dev)
 			ip_mc_dec_group(in_dev, addr->s6_addr32[3]);
+	} else if (join) {
+		err = ipv6_dev_mc_inc(link->ndev, addr);
 	} else {
 		ipv6_dev_mc_dec(link->ndev, addr);
 	}
 	rtnl_unlock();
+	return err;
 }
 
 /* A membership of @kqp, or of anybody for NULL; and how many there are. */
@@ -105,7 +94,7 @@ static int group_add(struct xroce_link *link, struct xroce_kqp *kqp,
 	g->gid = *gid;
 	g->kqp = kqp;
 	if (!n) {
-		err = group_join(link, gid);
+		err = group_tell(link, gid, true);
 		if (err) {
 			kfree(g);
 			return err;
@@ -140,7 +129,7 @@ static int xroce_ib_detach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 		kfree_rcu(g, rcu);
 		if (n == 1) {
 			link->group_count--;
-			group_leave(link, gid);
+			group_tell(link, gid, false);
 		}
 	}
 	mutex_unlock(&link->group_lock);

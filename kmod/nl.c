@@ -178,7 +178,7 @@ int xroce_nl_link_get_doit(struct sk_buff *skb, struct genl_info *info)
 	reply = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	if (reply)
 		err = put_link(reply, link, info->snd_portid, info->snd_seq, 0);
-	xroce_link_put(link);
+	ib_device_put(&link->ib);
 	if (!err)
 		return genlmsg_reply(reply, info);
 	nlmsg_free(reply);
@@ -213,7 +213,7 @@ int xroce_nl_link_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	for (; (link = next_link(net, &ifindex)); ifindex++) {
 		err = put_link(skb, link, NETLINK_CB(cb->skb).portid,
 			       cb->nlh->nlmsg_seq, NLM_F_MULTI);
-		xroce_link_put(link);
+		ib_device_put(&link->ib);
 		if (err)
 			break;
 	}
@@ -328,7 +328,7 @@ int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
 		set_u32(&link->dev.cwnd_max, a[XROCE_A_LINK_CWND_MAX]);
 		set_u32(&link->dev.cnp_gap, a[XROCE_A_LINK_CNP_GAP]);
 	}
-	xroce_link_put(link);
+	ib_device_put(&link->ib);
 	return err;
 }
 
@@ -476,7 +476,7 @@ int xroce_nl_dump(struct sk_buff *skb, struct netlink_callback *cb,
 	}
 	rcu_read_unlock();
 	if (only)
-		xroce_link_put(only);
+		ib_device_put(&only->ib);
 	cb->args[0] = number;
 	return err && !skb->len ? err : skb->len;
 }

@@ -41,9 +41,14 @@ struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR };
 struct xroce_table xroce_ahs = { .max = XROCE_MAX_AH };
 struct xroce_table xroce_srqs = { .max = XROCE_MAX_SRQ };
 
-/* Reserve a number: look-ups find nothing there until it is published. */
-static int table_reserve(struct xroce_table *t, u32 *number)
+/**
+ * xroce_table_reserve() - give an object its number; it is not found yet
+ * @t: the table
+ * @e: its entry
+ */
+int xroce_table_reserve(struct xroce_table *t, struct xroce_entry *e)
 {
+	u32 number;
 	int err;
 
 	if (atomic_inc_return(&t->count) > t->max) {
@@ -52,22 +57,29 @@ static int table_reserve(struct xroce_table *t, u32 *number)
 	}
 	/* At most one in eight is taken: this ends. */
 	do {
-		*number = get_random_u32_inclusive(2, XROCE_QPN_MASK - 1);
-		err = xa_insert(&t->xa, *number, NULL, GFP_KERNEL_ACCOUNT);
+		number = get_random_u32_inclusive(2, XROCE_QPN_MASK - 1);
+		err = xa_insert(&t->xa, number, NULL, GFP_KERNEL_ACCOUNT);
 	} while (err == -EBUSY);
 	if (err)
 		atomic_dec(&t->count);
+	else
+		e->number = number;
 	return err;
 }
 
-static void table_publish(struct xroce_table *t, struct xroce_entry *e,
-			  u32 number, void *object)
+/**
+ * xroce_table_publish() - let an object be found by the number it has
+ * @t: the table
+ * @e: its entry
+ * @object: the object, for xroce_table_next()
+ */
+void xroce_table_publish(struct xroce_table *t, struct xroce_entry *e,
+			 void *object)
 {
-	e->number = number;
 	/* The slot is there: this only overwrites it. */
-	xa_store(&t->xa, number, object, GFP_KERNEL);
+	xa_store(&t->xa, e->number, object, GFP_KERNEL);
 	spin_lock(&t->lock);
-	hlist_add_head_rcu(&e->node, &t->bucket[number % XROCE_BUCKETS]);
+	hlist_add_head_rcu(&e->node, &t->bucket[e->number % XROCE_BUCKETS]);
 	spin_unlock(&t->lock);
 }
 
@@ -96,7 +108,14 @@ void *xroce_table_next(struct xroce_table *t, u32 *number)
 	return object;
 }
 
-static void table_del(struct xroce_table *t, struct xroce_entry *e)
+/**
+ * xroce_table_del() - let an object be found no more
+ * @t: the table
+ * @e: its entry
+ *
+ * Who has found it may use it until an RCU grace period has passed.
+ */
+void xroce_table_del(struct xroce_table *t, struct xroce_entry *e)
 {
 	u32 number = e->number, old;
 
@@ -116,115 +135,6 @@ static void table_del(struct xroce_table *t, struct xroce_entry *e)
 }
 
 /**
- * xroce_table_add_qp() - give a QP its number and let it be found
- * @kqp: the queue pair
- */
-int xroce_table_add_qp(struct xroce_kqp *kqp)
-{
-	u32 qpn;
-	int err;
-
-	err = table_reserve(&xroce_qps, &qpn);
-	if (err)
-		return err;
-	kqp->qp.hot.qpn = qpn;
-	kqp->ib->qp_num = qpn;
-	table_publish(&xroce_qps, &kqp->entry, qpn, kqp);
-	return 0;
-}
-
-/**
- * xroce_table_del_qp() - let a QP be found no more
- * @kqp: the queue pair
- *
- * Who has found it may use it until an RCU grace period has passed.
- */
-void xroce_table_del_qp(struct xroce_kqp *kqp)
-{
-	table_del(&xroce_qps, &kqp->entry);
-}
-
-/**
- * xroce_table_add_mr() - give an MR its key and let it be found
- * @kmr: the region
- *
- * The key's low 8 bits are random too; its owner may step them.
- */
-int xroce_table_add_mr(struct xroce_kmr *kmr)
-{
-	u32 index;
-	int err;
-
-	err = table_reserve(&xroce_mrs, &index);
-	if (err)
-		return err;
-	kmr->mr.key = index << 8 | get_random_u8();
-	table_publish(&xroce_mrs, &kmr->entry, index, kmr);
-	return 0;
-}
-
-/**
- * xroce_table_del_mr() - let an MR be found no more
- * @kmr: the region
- */
-void xroce_table_del_mr(struct xroce_kmr *kmr)
-{
-	table_del(&xroce_mrs, &kmr->entry);
-}
-
-/**
- * xroce_table_add_ah() - give a user's AH its number and let it be found
- * @kah: the handle
- */
-int xroce_table_add_ah(struct xroce_kah *kah)
-{
-	u32 number;
-	int err;
-
-	err = table_reserve(&xroce_ahs, &number);
-	if (err)
-		return err;
-	table_publish(&xroce_ahs, &kah->entry, number, kah);
-	return 0;
-}
-
-/**
- * xroce_table_del_ah() - let an AH be found no more
- * @kah: the handle
- */
-void xroce_table_del_ah(struct xroce_kah *kah)
-{
-	table_del(&xroce_ahs, &kah->entry);
-}
-
-/**
- * xroce_table_add_srq() - give a queue of XRC its number and let it be found
- * @srq: the shared receive queue
- */
-int xroce_table_add_srq(struct xroce_ksrq *srq)
-{
-	u32 srqn;
-	int err;
-
-	err = table_reserve(&xroce_srqs, &srqn);
-	if (err)
-		return err;
-	table_publish(&xroce_srqs, &srq->entry, srqn, srq);
-	return 0;
-}
-
-/**
- * xroce_table_del_srq() - let it be found no more, and nobody be at it
- * @srq: the shared receive queue
- */
-void xroce_table_del_srq(struct xroce_ksrq *srq)
-{
-	table_del(&xroce_srqs, &srq->entry);
-	/* ib_core frees it, and lets go of its CQ, as soon as we return. */
-	synchronize_rcu();
-}
-
-/**
  * xroce_table_qp() - find a QP by any 32 bits; under RCU
  * @qpn: the number
  */
@@ -233,19 +143,6 @@ struct xroce_qp *xroce_table_qp(u32 qpn)
 	struct xroce_entry *e = table_find(&xroce_qps, qpn);
 
 	return e ? &container_of(e, struct xroce_kqp, entry)->qp : NULL;
-}
-
-/**
- * xroce_table_mr() - find an MR by its key, any 32 bits; under RCU
- * @key: the L_Key or R_Key
- *
- * The caller compares the whole key: only the index is looked at here.
- */
-struct xroce_mr *xroce_table_mr(u32 key)
-{
-	struct xroce_entry *e = table_find(&xroce_mrs, key >> 8);
-
-	return e ? &container_of(e, struct xroce_kmr, entry)->mr : NULL;
 }
 
 /**
@@ -289,13 +186,15 @@ struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn)
 
 /**
  * xroce_env_mr() - what the core finds MRs by; it compares PDs, which are one
- *	device's each
+ *	device's each, and the whole key: only the index is looked at here
  * @dev: the device
  * @key: the L_Key or R_Key
  */
 struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key)
 {
-	return xroce_table_mr(key);
+	struct xroce_entry *e = table_find(&xroce_mrs, key >> 8);
+
+	return e ? &container_of(e, struct xroce_kmr, entry)->mr : NULL;
 }
 
 static int table_init(struct xroce_table *t)

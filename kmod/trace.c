@@ -19,7 +19,8 @@
 
 static const char *xroce_dev_name(struct xroce_dev *dev)
 {
-	return dev_name(&xroce_dev_link(dev)->ib.dev);
+	/* Not dev_name(), whose memory a rename frees. */
+	return xroce_dev_link(dev)->ib.name;
 }
 
 static const char *xroce_verdict_name(u32 verdict)
@@ -47,32 +48,33 @@ static const char *xroce_verdict_name(u32 verdict)
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-static struct xroce_packet *packet_init(struct xroce_packet *p, u32 len,
-					struct xroce_link *link, bool received)
+/*
+ * One with room for a frame's bytes. For want of memory it is seen at once,
+ * without them and with @verdict, and NULL returned.
+ */
+static struct xroce_packet *packet_new(u32 len, struct xroce_link *link,
+				       bool received, u8 verdict)
 {
-	*p = (struct xroce_packet){
+	u32 cap = min_t(u32, len, XROCE_PACKET_MAX);
+	struct xroce_packet *p, unseen = {
 		.ns = ktime_get_real_ns(),
 		.len = len,
 		.dev = link->ib.index,
-		.name = dev_name(&link->ib.dev),
+		.name = xroce_dev_name(&link->dev),
 		.received = received,
+		.verdict = verdict,
 	};
-	return p;
-}
-
-/* One with room for a frame's bytes, or NULL. */
-static struct xroce_packet *packet_new(u32 len, struct xroce_link *link,
-				       bool received)
-{
-	u32 cap = min_t(u32, len, XROCE_PACKET_MAX);
-	struct xroce_packet *p;
 
 	p = kmalloc(sizeof(*p) + cap, GFP_ATOMIC | __GFP_NOWARN);
-	if (!p)
-		return NULL;
-	packet_init(p, len, link, received);
-	p->cap = cap;
-	p->data = (u8 *)(p + 1);
+	if (p) {
+		*p = unseen;
+		p->cap = cap;
+		p->data = (u8 *)(p + 1);
+	} else if (received) {
+		trace_xroce_verdict(&unseen);
+	} else {
+		trace_xroce_transmit(&unseen);
+	}
 	return p;
 }
 
@@ -96,26 +98,11 @@ static void packet_parse(struct xroce_packet *p)
 		p->qpn = p->dqpn;
 }
 
-static void packet_verdict(struct xroce_packet *p, u8 verdict)
+static void packet_verdict(struct xroce_packet *p)
 {
-	p->verdict = verdict;
 	packet_parse(p);
 	trace_xroce_verdict(p);
 	kfree(p);
-}
-
-/* For want of memory it is seen without its bytes. */
-static void packet_unseen(struct xroce_link *link, u32 len, bool received,
-			  u8 verdict)
-{
-	struct xroce_packet p;
-
-	packet_init(&p, len, link, received);
-	p.verdict = verdict;
-	if (received)
-		trace_xroce_verdict(&p);
-	else
-		trace_xroce_transmit(&p);
 }
 
 /**
@@ -131,11 +118,9 @@ struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp,
 	u32 head, rest;
 	u8 *to;
 
-	p = packet_new(len, kqp->link, false);
-	if (!p) {
-		packet_unseen(kqp->link, len, false, XROCE_CNT_TX_PKTS);
+	p = packet_new(len, kqp->link, false, XROCE_CNT_TX_PKTS);
+	if (!p)
 		return NULL;
-	}
 	to = (u8 *)p->data;
 	head = min(p->cap, f->l2_len + f->seg[0].len);
 	memcpy(to, f->seg[0].p - f->l2_len, head);
@@ -160,7 +145,7 @@ void xroce_packet_sent(struct xroce_packet *p, u8 verdict)
 }
 
 /* The Ethernet header that an skb came with; its tag is beside it. */
-static u32 put_eth(u8 *to, const struct sk_buff *skb)
+static void put_eth(u8 *to, const struct sk_buff *skb)
 {
 	struct vlan_ethhdr *eth = (struct vlan_ethhdr *)to;
 	__be16 proto = skb_network_header(skb)[0] >> 4 == 4 ?
@@ -173,12 +158,11 @@ static u32 put_eth(u8 *to, const struct sk_buff *skb)
 		memset(to, 0, 2 * ETH_ALEN);
 	if (!skb_vlan_tag_present(skb)) {
 		eth->h_vlan_proto = proto;
-		return ETH_HLEN;
+		return;
 	}
 	eth->h_vlan_proto = skb->vlan_proto;
 	eth->h_vlan_TCI = htons(skb_vlan_tag_get(skb));
 	eth->h_vlan_encapsulated_proto = proto;
-	return VLAN_ETH_HLEN;
 }
 
 /**
@@ -187,45 +171,23 @@ static u32 put_eth(u8 *to, const struct sk_buff *skb)
  * @skb: the packet
  * @verdict: the counter
  */
-void xroce_packet_rx(struct xroce_link *link, const struct sk_buff *skb,
-		     u8 verdict)
+void xroce_packet_rx(struct xroce_link *link, struct sk_buff *skb, u8 verdict)
 {
 	u32 l2_len = skb_vlan_tag_present(skb) ? VLAN_ETH_HLEN : ETH_HLEN;
-	u32 len = l2_len + skb->len - skb_network_offset(skb);
+	struct xroce_krx krx = {
+		.skb = skb,
+		.off = skb_network_offset(skb),
+	};
 	struct xroce_packet *p;
 	u8 *to;
 
-	p = packet_new(len, link, true);
-	if (!p) {
-		packet_unseen(link, len, true, verdict);
+	p = packet_new(l2_len + skb->len - krx.off, link, true, verdict);
+	if (!p)
 		return;
-	}
 	to = (u8 *)p->data;
 	put_eth(to, skb);
-	/* Fails for memory that the CPU cannot read. */
-	if (skb_copy_bits(skb, skb_network_offset(skb), to + l2_len,
-			  p->cap - l2_len))
-		memset(to + l2_len, 0, p->cap - l2_len);
-	packet_verdict(p, verdict);
-}
-
-static void copy_xdp(u8 *to, struct xdp_buff *xdp, u32 len)
-{
-	u32 n = min_t(u32, len, xdp->data_end - xdp->data);
-	const struct skb_shared_info *frags;
-	u32 i;
-
-	memcpy(to, xdp->data, n);
-	if (n == len)
-		return;
-	frags = xdp_get_shared_info_from_buff(xdp);
-	for (i = 0; i < frags->nr_frags && n < len; i++) {
-		const skb_frag_t *frag = &frags->frags[i];
-		u32 k = min(len - n, skb_frag_size(frag));
-
-		memcpy(to + n, skb_frag_address(frag), k);
-		n += k;
-	}
+	xroce_env_read(&krx.rx, 0, to + l2_len, p->cap - l2_len);
+	packet_verdict(p);
 }
 
 /**
@@ -237,14 +199,17 @@ static void copy_xdp(u8 *to, struct xdp_buff *xdp, u32 len)
 void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 			 u8 verdict)
 {
-	u32 len = xdp_get_buff_len(xdp);
+	/* Read from the Ethernet header on. */
+	struct xroce_krx krx = {
+		.xdp = xdp,
+		.bth = xdp->data,
+		.linear = xdp->data_end - xdp->data,
+	};
 	struct xroce_packet *p;
 
-	p = packet_new(len, link, true);
-	if (!p) {
-		packet_unseen(link, len, true, verdict);
+	p = packet_new(xdp_get_buff_len(xdp), link, true, verdict);
+	if (!p)
 		return;
-	}
-	copy_xdp((u8 *)p->data, xdp, p->cap);
-	packet_verdict(p, verdict);
+	xroce_env_read(&krx.rx, 0, (u8 *)p->data, p->cap);
+	packet_verdict(p);
 }

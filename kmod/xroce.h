@@ -348,7 +348,7 @@ static inline struct xroce_kcq *xroce_cq_kcq(struct xroce_cq *cq)
 
 /*
  * link.c: links and the network namespaces they live in. xroce_link_get() finds
- * a link that is registered and keeps it so until xroce_link_put(); the _rcu()
+ * a link that is registered and keeps it so until ib_device_put(); the _rcu()
  * look-ups find it from shortly before to shortly after.
  */
 int xroce_link_new(struct net *net, const char *name, struct net_device *ndev,
@@ -356,7 +356,6 @@ int xroce_link_new(struct net *net, const char *name, struct net_device *ndev,
 struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev);
 struct xroce_link *xroce_link_get(struct net_device *ndev);
 struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name);
-void xroce_link_put(struct xroce_link *link);
 bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid);
 struct xroce_link *xroce_link_by_gid_rcu(struct net *net,
 					 const union ib_gid *gid);
@@ -406,17 +405,12 @@ void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry);
  * table.c: QPs, AHs and SRQs by number, MRs by key, one table each for all links;
  * numbers are random and not given out again soon.
  */
-int xroce_table_add_qp(struct xroce_kqp *kqp);
-void xroce_table_del_qp(struct xroce_kqp *kqp);
-int xroce_table_add_mr(struct xroce_kmr *kmr);
-void xroce_table_del_mr(struct xroce_kmr *kmr);
-int xroce_table_add_ah(struct xroce_kah *kah);
-void xroce_table_del_ah(struct xroce_kah *kah);
-int xroce_table_add_srq(struct xroce_ksrq *srq);
-void xroce_table_del_srq(struct xroce_ksrq *srq);
-struct xroce_qp *xroce_table_qp(u32 qpn);
-struct xroce_mr *xroce_table_mr(u32 key);
 extern struct xroce_table xroce_qps, xroce_mrs, xroce_ahs, xroce_srqs;
+int xroce_table_reserve(struct xroce_table *t, struct xroce_entry *e);
+void xroce_table_publish(struct xroce_table *t, struct xroce_entry *e,
+			 void *object);
+void xroce_table_del(struct xroce_table *t, struct xroce_entry *e);
+struct xroce_qp *xroce_table_qp(u32 qpn);
 void *xroce_table_next(struct xroce_table *t, u32 *number);
 int xroce_table_init(void);
 void xroce_table_exit(void);
@@ -505,8 +499,7 @@ void xroce_l3_dgid(const u8 *l3, union ib_gid *gid);
 struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp,
 				     const struct xroce_frame *f);
 void xroce_packet_sent(struct xroce_packet *p, u8 verdict);
-void xroce_packet_rx(struct xroce_link *link, const struct sk_buff *skb,
-		     u8 verdict);
+void xroce_packet_rx(struct xroce_link *link, struct sk_buff *skb, u8 verdict);
 void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 			 u8 verdict);
 
@@ -540,8 +533,8 @@ static inline void xroce_trace_sent(struct xroce_packet *p, u8 verdict)
  * @skb: network header set
  * @verdict: &struct xroce_rx's, or the counter of the drop before it
  */
-static inline void xroce_trace_rx(struct xroce_link *link,
-				  const struct sk_buff *skb, u8 verdict)
+static inline void xroce_trace_rx(struct xroce_link *link, struct sk_buff *skb,
+				  u8 verdict)
 {
 	if (trace_xroce_verdict_enabled())
 		xroce_packet_rx(link, skb, verdict);
