@@ -181,26 +181,21 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 		if (qp->nomem)
 			return NULL;
 	}
-	if (resp->nak) {
+	if (resp->nak)
 		f = xroce_resp_ack_frame(qp, resp->nak, resp->nak_psn);
-		if (!f)
-			return NULL;
-		resp->nak = 0;
-		/* It acknowledges what was executed before. */
-		qp->hot.resp_flags &= ~XROCE_RESP_ACK;
-		return f;
-	}
-	if (qp->hot.resp_flags & XROCE_RESP_ACK) {
+	else if (qp->hot.resp_flags & XROCE_RESP_ACK)
 		f = xroce_resp_ack_frame(qp, XROCE_AETH_ACK |
 					 XROCE_AETH_NO_CREDIT,
 					 xroce_psn_add(qp->hot.epsn,
 						       XROCE_PSN_MASK));
-		if (!f)
-			return NULL;
+	else
+		return NULL;
+	if (f) {
+		/* A NAK acknowledges what was executed before. */
+		resp->nak = 0;
 		qp->hot.resp_flags &= ~XROCE_RESP_ACK;
-		return f;
 	}
-	return NULL;
+	return f;
 }
 
 /**

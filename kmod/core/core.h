@@ -578,7 +578,7 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
 bool xroce_resp_place(struct xroce_qp *qp, struct xroce_rx *rx);
 bool xroce_xrc_begin(struct xroce_qp *qp, u32 srqn);
 void xroce_xrc_end(struct xroce_qp *qp);
-void xroce_resp_no_access(struct xroce_qp *qp);
+bool xroce_resp_no_access(struct xroce_qp *qp);
 bool xroce_resp_recv(struct xroce_qp *qp);
 void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome);
 void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe,
@@ -638,7 +638,6 @@ bool xroce_sge_copy(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
 		    u32 access, u32 off, u32 len, struct xroce_io *io);
 
 /* local.c: what work requests do to keys. Under the QP's lock. */
-bool xroce_local_offered(const struct xroce_qp *qp, u8 wr);
 bool xroce_local_run(struct xroce_qp *qp, const struct xroce_send_wqe *wqe);
 bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key);
 

@@ -7,19 +7,6 @@
 #include "core.h"
 
 /**
- * xroce_local_offered() - may it be posted here
- * @qp: the queue pair
- * @wr: a work request that is local
- *
- * Registration names kernel memory: it is for those who may.
- */
-bool xroce_local_offered(const struct xroce_qp *qp, u8 wr)
-{
-	return qp->hot.transport != XROCE_UD &&
-	       (wr != XROCE_WR_REG_MR || qp->req.trusted);
-}
-
-/**
  * xroce_key_invalidate() - a work request or the peer ends a key
  * @qp: the queue pair
  * @pd: the protection domain that whoever asks may reach
@@ -31,20 +18,18 @@ bool xroce_local_offered(const struct xroce_qp *qp, u8 wr)
 bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 {
 	struct xroce_mr *mr = xroce_env_mr(qp->dev, key);
-	bool done;
+	bool claimed, done;
 
 	if (!mr || mr->pd != pd ||
 	    (mr->kind != XROCE_MR_FAST && mr->kind != XROCE_MW_2) ||
 	    atomic_cmpxchg(&mr->windows, 0, -1))
 		return false;
-	done = xroce_mr_claim(mr, XROCE_KEY_VALID);
-	if (done && (mr->key != key || (mr->kind == XROCE_MW_2 &&
-					mr->qpn != qp->hot.qpn))) {
-		xroce_mr_release(mr, XROCE_KEY_VALID);
-		done = false;
-	} else if (done) {
-		xroce_mr_release(mr, XROCE_KEY_INVALID);
-	}
+	claimed = xroce_mr_claim(mr, XROCE_KEY_VALID);
+	done = claimed && mr->key == key &&
+	       (mr->kind != XROCE_MW_2 || mr->qpn == qp->hot.qpn);
+	if (claimed)
+		xroce_mr_release(mr, done ? XROCE_KEY_INVALID :
+					    XROCE_KEY_VALID);
 	atomic_set(&mr->windows, 0);
 	return done;
 }
@@ -155,7 +140,7 @@ static bool xroce_local_bind(struct xroce_qp *qp,
 /**
  * xroce_local_run() - do what a local work request asks for
  * @qp: the queue pair
- * @wqe: the copy of the request; xroce_local_offered() said yes
+ * @wqe: the copy of the request, of a kind that the QP offers
  *
  * Return: false when keys, rights, bounds or states do not allow it; nothing has
  * changed then.

@@ -71,16 +71,9 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 
 static void xroce_qp_flush_recv(struct xroce_qp *qp)
 {
-	struct xroce_rwqe *wqe = qp->resp.wqe;
-	struct xroce_cqe cqe = {
-		.wr_id = wqe->wr_id,
-		.qpn = qp->hot.qpn,
-		.status = XROCE_WC_WR_FLUSH_ERR,
-		.opcode = XROCE_WC_RECV,
-	};
+	struct xroce_cqe cqe = { .status = XROCE_WC_WR_FLUSH_ERR };
 
-	qp->resp.wqe_held = false;
-	xroce_cq_post(qp->rcq, &cqe, false);
+	xroce_resp_complete(qp, &cqe, false);
 }
 
 /* The queue that a receive was taken from may be gone, and with it who waits. */

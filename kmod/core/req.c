@@ -29,8 +29,10 @@
 /* What each service offers (IBTA table 46). */
 static bool xroce_wqe_offered(const struct xroce_qp *qp, u8 wr)
 {
+	/* Registration names kernel memory: it is for those who may. */
 	if (xroce_wr_is_local(wr))
-		return xroce_local_offered(qp, wr);
+		return qp->hot.transport != XROCE_UD &&
+		       (wr != XROCE_WR_REG_MR || qp->req.trusted);
 	switch (qp->hot.transport) {
 	case XROCE_RC:
 	case XROCE_XRC:
@@ -276,16 +278,19 @@ static void xroce_req_done(struct xroce_qp *qp)
 	}
 }
 
-/* Let @cur be the work request that hot.next stands in, or the one after. */
-static void xroce_req_seek(struct xroce_qp *qp)
+/* Go on at @psn: with the work request that it stands in, or the one after. */
+static void xroce_req_seek(struct xroce_qp *qp, u32 psn)
 {
 	struct xroce_req *req = &qp->req;
 	const struct xroce_swq *e;
 
+	qp->hot.next = psn;
+	req->since_ackreq = 0;
+	req->asking = false;
 	for (req->cur = req->head; req->cur != req->tail; req->cur++) {
 		e = xroce_req_swq(req, req->cur);
 		if (!e->started ||
-		    ((qp->hot.next - e->psn) & XROCE_PSN_MASK) < e->npsn)
+		    ((psn - e->psn) & XROCE_PSN_MASK) < e->npsn)
 			return;
 	}
 }
@@ -303,14 +308,11 @@ void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
 		psn = qp->hot.una;
 	if (xroce_psn_diff(psn, qp->hot.next) >= 0)
 		return;
-	qp->hot.next = psn;
-	req->since_ackreq = 0;
-	req->asking = false;
 	while (req->rd_tail != req->rd_head &&
 	       xroce_psn_diff(req->rd_end[(req->rd_tail - 1) %
 					  XROCE_MAX_RD_ATOMIC], psn) > 0)
 		req->rd_tail--;
-	xroce_req_seek(qp);
+	xroce_req_seek(qp, psn);
 }
 
 /**
@@ -339,13 +341,9 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 	       xroce_psn_diff(req->rd_end[req->rd_head % XROCE_MAX_RD_ATOMIC],
 			      psn) <= 0)
 		req->rd_head++;
-	if (xroce_psn_diff(hot->next, psn) < 0) {
-		/* What was to be sent again has arrived after all. */
-		hot->next = psn;
-		req->since_ackreq = 0;
-		req->asking = false;
-		xroce_req_seek(qp);
-	}
+	/* What was to be sent again has arrived after all. */
+	if (xroce_psn_diff(hot->next, psn) < 0)
+		xroce_req_seek(qp, psn);
 	req->waiting = 0;
 	if (hot->next != hot->una)
 		xroce_req_arm(qp);

@@ -37,18 +37,23 @@ static void xroce_resp_fatal(struct xroce_qp *qp, u8 syndrome,
 	qp->resp.fatal = true;
 }
 
-static void xroce_resp_invalid(struct xroce_qp *qp)
+/* Return: false, as who finds it so does. */
+static bool xroce_resp_invalid(struct xroce_qp *qp)
 {
 	xroce_resp_fatal(qp, XROCE_NAK_INV_REQ, XROCE_EVENT_QP_REQ_ERR);
+	return false;
 }
 
 /**
  * xroce_resp_no_access() - what the peer asked for is not its to have
  * @qp: the queue pair
+ *
+ * Return: false, as who finds it so does.
  */
-void xroce_resp_no_access(struct xroce_qp *qp)
+bool xroce_resp_no_access(struct xroce_qp *qp)
 {
 	xroce_resp_fatal(qp, XROCE_NAK_REM_ACCESS, XROCE_EVENT_QP_ACCESS_ERR);
+	return false;
 }
 
 /**
@@ -161,10 +166,8 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 	if (!(pkt->info & XROCE_OP_LAST))
 		return true;
 	if (pkt->info & XROCE_OP_INV) {
-		if (!xroce_key_invalidate(qp, qp->resp.pd, pkt->rkey)) {
-			xroce_resp_no_access(qp);
-			return false;
-		}
+		if (!xroce_key_invalidate(qp, qp->resp.pd, pkt->rkey))
+			return xroce_resp_no_access(qp);
 		cqe.flags = XROCE_WC_WITH_INV;
 		cqe.inv_rkey = pkt->rkey;
 	} else if (pkt->info & XROCE_OP_IMM) {
@@ -202,10 +205,8 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 	bool last = pkt->info & XROCE_OP_LAST, may;
 
 	if (pkt->info & XROCE_OP_FIRST) {
-		if (pkt->dma_len > XROCE_MAX_MSG) {
-			xroce_resp_invalid(qp);
-			return false;
-		}
+		if (pkt->dma_len > XROCE_MAX_MSG)
+			return xroce_resp_invalid(qp);
 		resp->va = pkt->va;
 		resp->rkey = pkt->rkey;
 		resp->left = pkt->dma_len;
@@ -213,26 +214,20 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 	}
 	/* The message ends exactly where its RETH said (C9-70 and after). */
 	if (last ? pkt->payload_len != resp->left :
-		   pkt->payload_len >= resp->left) {
-		xroce_resp_invalid(qp);
-		return false;
-	}
+		   pkt->payload_len >= resp->left)
+		return xroce_resp_invalid(qp);
 	may = qp->access & XROCE_REMOTE_WRITE;
 	/* Before anything happens; a message of one packet is one copy. */
 	if ((pkt->info & XROCE_OP_FIRST) &&
 	    (!last || (pkt->info & XROCE_OP_IMM)))
 		may = may && xroce_resp_may(qp, XROCE_REMOTE_WRITE, pkt);
-	if (!may) {
-		xroce_resp_no_access(qp);
-		return false;
-	}
+	if (!may)
+		return xroce_resp_no_access(qp);
 	if ((pkt->info & XROCE_OP_IMM) && !xroce_resp_recv(qp))
 		return false;
 	if (!xroce_mr_copy(qp, resp->rkey, XROCE_REMOTE_WRITE,
-			   resp->va + resp->offset, pkt->payload_len, &io)) {
-		xroce_resp_no_access(qp);
-		return false;
-	}
+			   resp->va + resp->offset, pkt->payload_len, &io))
+		return xroce_resp_no_access(qp);
 	resp->offset += pkt->payload_len;
 	resp->left -= pkt->payload_len;
 	if (pkt->info & XROCE_OP_FIRST)
@@ -297,15 +292,11 @@ static u32 xroce_resp_read(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 {
 	struct xroce_rd *rd;
 
-	if (pkt->dma_len > XROCE_MAX_MSG) {
-		xroce_resp_invalid(qp);
-		return 0;
-	}
+	if (pkt->dma_len > XROCE_MAX_MSG)
+		return xroce_resp_invalid(qp);
 	if (!(qp->access & XROCE_REMOTE_READ) ||
-	    !xroce_resp_may(qp, XROCE_REMOTE_READ, pkt)) {
-		xroce_resp_no_access(qp);
-		return 0;
-	}
+	    !xroce_resp_may(qp, XROCE_REMOTE_READ, pkt))
+		return xroce_resp_no_access(qp);
 	rd = xroce_resp_accept(qp, pkt);
 	if (!rd)
 		return 0;
@@ -334,74 +325,42 @@ static u64 xroce_atomic(u64 *p, const struct xroce_pkt *pkt)
 	}
 }
 
-static u32 xroce_resp_atomic(struct xroce_qp *qp, const struct xroce_pkt *pkt)
-{
-	struct xroce_mr *mr;
-	struct xroce_rd *rd;
-	u32 len = sizeof(u64);
-
-	if (pkt->va & 7) {
-		xroce_resp_invalid(qp);
-		return 0;
-	}
-	mr = qp->access & XROCE_REMOTE_ATOMIC ?
-	     xroce_mr_get(qp, qp->resp.pd, pkt->rkey, XROCE_REMOTE_ATOMIC,
-			  pkt->va, len) : NULL;
-	if (!mr) {
-		xroce_resp_no_access(qp);
-		return 0;
-	}
-	rd = xroce_resp_accept(qp, pkt);
-	if (rd) {
-		u8 *p = xroce_mr_span(mr, pkt->va, &len);
-
-		/* An address aligned for the peer need not be so here. */
-		if ((unsigned long)p & 7 || len != sizeof(u64)) {
-			xroce_mr_put(mr);
-			xroce_resp_invalid(qp);
-			return 0;
-		}
-		rd->value = xroce_atomic((u64 *)p, pkt);
-		xroce_resp_accepted(&qp->resp, rd);
-		xroce_qp_count(qp, XROCE_CNT_RX_ATOMIC, 1);
-	}
-	xroce_mr_put(mr);
-	return rd ? 1 : 0;
-}
-
-/* Eight bytes that nobody sees in parts (Annex A19.5). */
-static u32 xroce_resp_awrite(struct xroce_qp *qp, struct xroce_rx *rx)
+/* Eight bytes that nobody sees in parts: atomics, atomic WRITE (Annex A19.5). */
+static u32 xroce_resp_word(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
+	bool write = pkt->info & XROCE_OP_ATOMIC_WRITE;
+	u32 right = write ? XROCE_REMOTE_WRITE : XROCE_REMOTE_ATOMIC;
+	struct xroce_mr *mr = NULL;
+	struct xroce_rd *rd = NULL;
 	u32 len = sizeof(u64);
-	struct xroce_mr *mr;
-	struct xroce_rd *rd;
 	u64 value;
 	u8 *p;
 
-	if (pkt->va & 7 || pkt->dma_len != len || pkt->payload_len != len) {
-		xroce_resp_invalid(qp);
-		return 0;
-	}
-	mr = qp->access & XROCE_REMOTE_WRITE ?
-	     xroce_mr_get(qp, qp->resp.pd, pkt->rkey, XROCE_REMOTE_WRITE,
-			  pkt->va, len) : NULL;
-	if (!mr) {
-		xroce_resp_no_access(qp);
-		return 0;
-	}
+	if (pkt->va & 7 ||
+	    (write && (pkt->dma_len != len || pkt->payload_len != len)))
+		return xroce_resp_invalid(qp);
+	if (qp->access & right)
+		mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey, right, pkt->va,
+				  len);
+	if (!mr)
+		return xroce_resp_no_access(qp);
 	p = xroce_mr_span(mr, pkt->va, &len);
-	rd = NULL;
 	/* An address aligned for the peer need not be so here. */
 	if ((unsigned long)p & 7 || len != sizeof(u64))
 		xroce_resp_invalid(qp);
 	else
 		rd = xroce_resp_accept(qp, pkt);
-	if (rd) {
+	if (rd && write) {
 		xroce_env_read(rx, pkt->hdr_len, &value, sizeof(value));
 		WRITE_ONCE(*(u64 *)p, value);
+	} else if (rd) {
+		rd->value = xroce_atomic((u64 *)p, pkt);
+	}
+	if (rd) {
 		xroce_resp_accepted(&qp->resp, rd);
-		xroce_qp_count(qp, XROCE_CNT_RX_WRITE, 1);
+		xroce_qp_count(qp, write ? XROCE_CNT_RX_WRITE :
+					   XROCE_CNT_RX_ATOMIC, 1);
 	}
 	xroce_mr_put(mr);
 	return rd ? 1 : 0;
@@ -421,10 +380,8 @@ static u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 	struct xroce_rd *rd;
 
 	if (!(pkt->flush & XROCE_FETH_PLT) ||
-	    level > XROCE_FLUSH_MR) {
-		xroce_resp_invalid(qp);
-		return 0;
-	}
+	    level > XROCE_FLUSH_MR)
+		return xroce_resp_invalid(qp);
 	if (mr && level == XROCE_FLUSH_MR) {
 		va = mr->iova;
 		len = 0;
@@ -434,10 +391,8 @@ static u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 	    qp->access & XROCE_ACCESS_FLUSH)
 		mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey,
 				  XROCE_ACCESS_FLUSH, va, len);
-	if (!mr) {
-		xroce_resp_no_access(qp);
-		return 0;
-	}
+	if (!mr)
+		return xroce_resp_no_access(qp);
 	xroce_mr_put(mr);
 	rd = xroce_resp_accept(qp, pkt);
 	if (!rd)
@@ -588,8 +543,7 @@ static bool xroce_resp_xrc(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 		resp->srqn = pkt->xrcsrq;
 	if (resp->srqn == pkt->xrcsrq && xroce_xrc_begin(qp, pkt->xrcsrq))
 		return true;
-	xroce_resp_invalid(qp);
-	return false;
+	return xroce_resp_invalid(qp);
 }
 
 /* Return: PSNs that the request takes, 0 when it is not executed. */
@@ -608,10 +562,8 @@ static u32 xroce_resp_execute(struct xroce_qp *qp, struct xroce_rx *rx)
 		npsn = xroce_resp_read(qp, pkt);
 	else if (pkt->info & XROCE_OP_FLUSH)
 		npsn = xroce_resp_flush(qp, pkt);
-	else if (pkt->info & XROCE_OP_ATOMIC_WRITE)
-		npsn = xroce_resp_awrite(qp, rx);
 	else
-		npsn = xroce_resp_atomic(qp, pkt);
+		npsn = xroce_resp_word(qp, rx);
 	if (pkt->info & XROCE_OP_XRCETH)
 		xroce_xrc_end(qp);
 	return npsn;

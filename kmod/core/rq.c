@@ -16,17 +16,13 @@
 void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
 		   u32 stride, u32 max_sge)
 {
+	*rq = (struct xroce_rq){
+		.mask = depth - 1,
+		.stride = stride,
+		.max_sge = max_sge,
+		.ring = ring,
+	};
 	spin_lock_init(&rq->lock);
-	rq->mask = depth - 1;
-	rq->stride = stride;
-	rq->max_sge = max_sge;
-	rq->cons = 0;
-	rq->limit = 0;
-	rq->limited = false;
-	rq->pd = NULL;
-	rq->xrcd = NULL;
-	rq->cq = NULL;
-	rq->ring = ring;
 }
 
 /**

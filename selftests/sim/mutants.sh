@@ -180,7 +180,7 @@ bug uc-goes-on resp 'if (!ok)\n\t\thot->msg = 0;' ''
 bug uc-fatal resp 'if (!xroce_qp_reliable(qp)) {\n\t\txroce_qp_verdict(qp, XROCE_CNT_DROP_REQUEST);\n\t\treturn;\n\t}\n\tqp->resp.nak' \
 	'qp->resp.nak'
 bug uc-too-long resp 'if (!xroce_qp_reliable(qp)) {\n\t\t\txroce_qp_verdict(qp, XROCE_CNT_DROP_TOO_LONG);\n\t\t\treturn false;\n\t\t}' ''
-bug uc-timer req '!req->timeout || !xroce_qp_reliable(qp)' '0'
+bug uc-timer req 'req->waiting || !xroce_qp_reliable(qp)' 'req->waiting'
 bug uc-early req 'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))' \
 	'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))\n\t\txroce_req_advance(qp, qp->hot.next);\n\tif (!xroce_qp_reliable(qp))'
 bug uc-late tx 'xroce_req_advance(qp, qp->hot.next);' ';'
