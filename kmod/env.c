@@ -148,18 +148,6 @@ void xroce_timer_init(struct xroce_kqp *kqp)
 }
 
 /**
- * xroce_timer_stop() - end a QP's timer for good
- * @kqp: the queue pair
- *
- * Process context. After xroce_qp_kill(), from which on nobody starts it; waits
- * for the callback, which holds no reference of its own.
- */
-void xroce_timer_stop(struct xroce_kqp *kqp)
-{
-	hrtimer_cancel(&kqp->timer);
-}
-
-/**
  * xroce_env_qp_event() - raise an asynchronous event soon
  * @qp: the queue pair
  * @event: which one

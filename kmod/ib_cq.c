@@ -128,13 +128,17 @@ static int xroce_ib_req_notify_cq(struct ib_cq *ib,
 				  enum ib_cq_notify_flags flags)
 {
 	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
-	struct xroce_ring *ring = to_kcq(ib)->cq.ring;
+	struct xroce_cq *cq = &to_kcq(ib)->cq;
+	unsigned long irq;
+	bool missed;
 
-	WRITE_ONCE(ring->arm, solicited ? XROCE_ARM_SOLICITED : XROCE_ARM_NEXT);
-	/* Pairs with the one between a completion and the look at arm. */
-	smp_mb();
-	return (flags & IB_CQ_REPORT_MISSED_EVENTS) &&
-	       READ_ONCE(ring->prod) != READ_ONCE(ring->cons);
+	/* Against a completion, and against a user who resizes it meanwhile. */
+	spin_lock_irqsave(&cq->lock, irq);
+	WRITE_ONCE(cq->ring->arm,
+		   solicited ? XROCE_ARM_SOLICITED : XROCE_ARM_NEXT);
+	missed = cq->prod != READ_ONCE(cq->ring->cons);
+	spin_unlock_irqrestore(&cq->lock, irq);
+	return missed && (flags & IB_CQ_REPORT_MISSED_EVENTS);
 }
 
 const struct ib_device_ops xroce_cq_ops = {

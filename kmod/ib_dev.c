@@ -249,8 +249,10 @@ static int xroce_ib_query_ucontext(struct ib_ucontext *uctx,
 
 static void xroce_ib_dealloc_ucontext(struct ib_ucontext *uctx)
 {
-	if (xroce_uctx_poller(uctx))
-		xroce_poller_free(xroce_uctx_poller(uctx));
+	struct xroce_uctx *ctx = container_of(uctx, struct xroce_uctx, ib);
+
+	if (ctx->poller)
+		xroce_poller_free(ctx->poller);
 }
 
 /*

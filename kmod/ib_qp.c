@@ -66,13 +66,14 @@ static void kqp_destroy(struct xroce_kqp *kqp)
 	if (kqp->poller)
 		xroce_poller_del(kqp);
 	xroce_qp_kill(&kqp->qp);
-	xroce_timer_stop(kqp);
+	/* Nobody starts it any more; its callback holds no reference. */
+	hrtimer_cancel(&kqp->timer);
 	xroce_kqp_put(kqp);
 	wait_for_completion(&kqp->gone);
 	kqp_free(kqp);
 }
 
-static int kqp_alloc_sq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
+static int kqp_alloc_sq(struct xroce_kqp *kqp, struct xroce_uctx *uctx,
 			struct ib_qp_cap *cap, struct xroce_ring_info *info)
 {
 	struct xroce_req *req = &kqp->qp.req;
@@ -93,12 +94,8 @@ static int kqp_alloc_sq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 	if (!req->wqe || !req->swq)
 		return -ENOMEM;
 	kqp->sq_ring = xroce_ring_alloc(uctx, depth, stride, info);
-	if (IS_ERR(kqp->sq_ring)) {
-		int err = PTR_ERR(kqp->sq_ring);
-
-		kqp->sq_ring = NULL;
-		return err;
-	}
+	if (IS_ERR(kqp->sq_ring))
+		return PTR_ERR(kqp->sq_ring);
 	req->ring = kqp->sq_ring->ring;
 	req->depth = depth;
 	req->stride = stride;
@@ -108,7 +105,7 @@ static int kqp_alloc_sq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 	return 0;
 }
 
-static int kqp_alloc_rq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
+static int kqp_alloc_rq(struct xroce_kqp *kqp, struct xroce_uctx *uctx,
 			struct ib_qp_cap *cap, struct xroce_ring_info *info)
 {
 	if (kqp->qp.rq != &kqp->own_rq) {
@@ -118,13 +115,7 @@ static int kqp_alloc_rq(struct xroce_kqp *kqp, struct ib_ucontext *uctx,
 	}
 	kqp->rq_ring = xroce_rq_alloc(&kqp->own_rq, uctx, &cap->max_recv_wr,
 				      cap->max_recv_sge, info);
-	if (IS_ERR(kqp->rq_ring)) {
-		int err = PTR_ERR(kqp->rq_ring);
-
-		kqp->rq_ring = NULL;
-		return err;
-	}
-	return 0;
+	return PTR_ERR_OR_ZERO(kqp->rq_ring);
 }
 
 static u8 kqp_transport(enum ib_qp_type type)
@@ -221,7 +212,7 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 			      struct ib_udata *udata)
 {
 	struct xroce_create_qp_resp resp = {};
-	struct ib_ucontext *uctx = xroce_udata_uctx(udata);
+	struct xroce_uctx *uctx = xroce_udata_uctx(udata);
 	struct xroce_kqp *kqp;
 	int err;
 
@@ -251,8 +242,8 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	if (err)
 		goto err_free;
 	container_of(ib, struct xroce_ibqp, ib)->kqp = kqp;
-	if (xroce_uctx_poller(uctx))
-		xroce_poller_add(xroce_uctx_poller(uctx), kqp);
+	if (uctx && uctx->poller)
+		xroce_poller_add(uctx->poller, kqp);
 	if (!udata)
 		return 0;
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));

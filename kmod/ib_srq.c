@@ -13,7 +13,7 @@ static int xroce_ib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 	/* Its QPs are gone, and with them who would take from it; not XRC's. */
 	if (ib->srq_type == IB_SRQT_XRC) {
 		xroce_table_del(&xroce_srqs, &srq->entry);
-		/* ib_core frees it, and lets go of its CQ, as soon as we return. */
+		/* ib_core frees it, and lets go of its CQ, when we return. */
 		synchronize_rcu();
 	}
 	/* A dump of resources may be looking. */
@@ -34,11 +34,8 @@ static int ksrq_publish(struct xroce_ksrq *srq,
 	srq->rq.xrcd = init->ext.xrc.xrcd;
 	srq->rq.cq = &to_kcq(init->ext.cq)->cq;
 	err = xroce_table_reserve(&xroce_srqs, &srq->entry);
-	if (err) {
-		xroce_ring_free(srq->ring);
-		atomic_dec(&to_xlink(srq->ib.device)->srqs);
+	if (err)
 		return err;
-	}
 	xroce_table_publish(&xroce_srqs, &srq->entry, srq);
 	srq->ib.ext.xrc.srq_num = srq->entry.number;
 	return 0;
@@ -66,19 +63,18 @@ static int xroce_ib_create_srq(struct ib_srq *ib,
 	srq->ring = xroce_rq_alloc(&srq->rq, xroce_udata_uctx(udata),
 				   &init->attr.max_wr, init->attr.max_sge,
 				   &resp.ring);
-	if (IS_ERR(srq->ring)) {
-		atomic_dec(&link->srqs);
-		return PTR_ERR(srq->ring);
-	}
 	srq->rq.pd = ib->pd;
 	srq->rq.limit = init->attr.srq_limit;
 	srq->max_wr = init->attr.max_wr;
 	spin_lock_init(&srq->post_lock);
 	mutex_init(&srq->modify);
-	if (init->srq_type == IB_SRQT_XRC) {
+	err = PTR_ERR_OR_ZERO(srq->ring);
+	if (!err && init->srq_type == IB_SRQT_XRC)
 		err = ksrq_publish(srq, init);
-		if (err)
-			return err;
+	if (err) {
+		xroce_ring_free(srq->ring);
+		atomic_dec(&link->srqs);
+		return err;
 	}
 	if (!udata)
 		return 0;

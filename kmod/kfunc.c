@@ -62,13 +62,20 @@ int xroce_steer_cpu(const struct xroce_kqp *kqp)
 	return cpu < nr_cpu_ids ? cpu : XROCE_XDP_CPU_STAY;
 }
 
-/* The link that a frame is for, by its address and where it came in. */
+/*
+ * The link that a frame is for, by its address and where it came in. What a
+ * program points to may have any size, and change: the copy @to is what counts.
+ */
 static struct xroce_link *addr_link(const struct net_device *dev,
-				    const struct xroce_xdp_addr *to)
+				    struct xroce_xdp_addr *to, const void *addr,
+				    u32 addr__sz)
 {
 	struct xroce_link *link = xroce_link_by_ndev_rcu(dev);
 	union ib_gid gid;
 
+	if (addr__sz != sizeof(*to))
+		return NULL;
+	memcpy(to, addr, sizeof(*to));
 	memcpy(&gid, to->gid, sizeof(gid));
 	if (link && xroce_link_has_gid(link, &gid))
 		return link;
@@ -94,12 +101,8 @@ __bpf_kfunc int bpf_xroce_addr(struct xdp_md *ctx, const void *addr,
 {
 	const struct net_device *dev = ((struct xdp_buff *)ctx)->rxq->dev;
 	struct xroce_xdp_addr to;
-	struct xroce_link *link;
+	struct xroce_link *link = addr_link(dev, &to, addr, addr__sz);
 
-	if (addr__sz != sizeof(to))
-		return 0;
-	memcpy(&to, addr, sizeof(to));
-	link = addr_link(dev, &to);
 	if (!link)
 		return 0;
 	return ether_addr_equal_unaligned(to.mac, dev->dev_addr) ||
@@ -122,11 +125,8 @@ __bpf_kfunc int bpf_xroce_drop(struct xdp_md *ctx, const void *addr,
 	struct xroce_xdp_addr to;
 	struct xroce_link *link;
 
-	if (addr__sz != sizeof(to) || why >= XROCE_XDP_STAT_MAX)
-		return 0;
-	memcpy(&to, addr, sizeof(to));
-	link = addr_link(xdp->rxq->dev, &to);
-	if (!link)
+	link = addr_link(xdp->rxq->dev, &to, addr, addr__sz);
+	if (!link || why >= XROCE_XDP_STAT_MAX)
 		return 0;
 	xroce_env_count(&link->dev, XROCE_CNT_MALFORMED, 1);
 	xroce_trace_rx_xdp(link, xdp, XROCE_VERDICT_XDP + why);

@@ -58,9 +58,9 @@ struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev)
  */
 struct xroce_link *xroce_link_get(struct net_device *ndev)
 {
-	struct ib_device *ib;
+	enum rdma_driver_id driver = (enum rdma_driver_id)XROCE_DRIVER_ID;
+	struct ib_device *ib = ib_device_get_by_netdev(ndev, driver);
 
-	ib = ib_device_get_by_netdev(ndev, (enum rdma_driver_id)XROCE_DRIVER_ID);
 	return ib ? to_xlink(ib) : NULL;
 }
 

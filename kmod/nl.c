@@ -221,6 +221,19 @@ int xroce_nl_link_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	return err && !skb->len ? err : skb->len;
 }
 
+/* Under xdp_lock: @xdp, with its reference, becomes the link's attachment. */
+static void xdp_replace(struct xroce_link *link, struct bpf_link *xdp)
+{
+	struct bpf_link *old = link->xdp;
+
+	WRITE_ONCE(link->xdp, xdp);
+	if (!old)
+		return;
+	if (old != xdp)
+		old->ops->detach(old);
+	bpf_link_put(old);
+}
+
 /**
  * xroce_link_xdp_detach() - detach what rdmatool attached, if anything
  * @link: with nobody else changing it, or held
@@ -230,22 +243,15 @@ int xroce_nl_link_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
  */
 void xroce_link_xdp_detach(struct xroce_link *link)
 {
-	struct bpf_link *xdp;
-
 	mutex_lock(&link->xdp_lock);
-	xdp = link->xdp;
-	WRITE_ONCE(link->xdp, NULL);
-	if (xdp) {
-		xdp->ops->detach(xdp);
-		bpf_link_put(xdp);
-	}
+	xdp_replace(link, NULL);
 	mutex_unlock(&link->xdp_lock);
 }
 
 static int link_xdp_set(struct xroce_link *link, struct nlattr *fd,
 			struct netlink_ext_ack *extack)
 {
-	struct bpf_link *xdp, *old;
+	struct bpf_link *xdp;
 
 	xdp = bpf_link_get_from_fd(nla_get_u32(fd));
 	if (IS_ERR(xdp)) {
@@ -261,13 +267,7 @@ static int link_xdp_set(struct xroce_link *link, struct nlattr *fd,
 				    "xdp-fd is not attached as XDP to this link's network device");
 		return -EINVAL;
 	}
-	old = link->xdp;
-	WRITE_ONCE(link->xdp, xdp);
-	if (old) {
-		if (old != xdp)
-			old->ops->detach(old);
-		bpf_link_put(old);
-	}
+	xdp_replace(link, xdp);
 	mutex_unlock(&link->xdp_lock);
 	return 0;
 }

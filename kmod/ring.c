@@ -19,7 +19,7 @@
  *
  * Return: the ring, all zero and charged to the caller, or an error pointer.
  */
-struct xroce_umem_ring *xroce_ring_alloc(struct ib_ucontext *uctx, u32 depth,
+struct xroce_umem_ring *xroce_ring_alloc(struct xroce_uctx *uctx, u32 depth,
 					 u32 stride, struct xroce_ring_info *info)
 {
 	struct xroce_umem_ring *ring;
@@ -34,7 +34,7 @@ struct xroce_umem_ring *xroce_ring_alloc(struct ib_ucontext *uctx, u32 depth,
 		goto err_free;
 	if (!uctx)
 		return ring;
-	err = rdma_user_mmap_entry_insert(uctx, &ring->entry, ring->size);
+	err = rdma_user_mmap_entry_insert(&uctx->ib, &ring->entry, ring->size);
 	if (err)
 		goto err_vfree;
 
@@ -62,7 +62,7 @@ err_free:
  * Return: as xroce_ring_alloc().
  */
 struct xroce_umem_ring *xroce_rq_alloc(struct xroce_rq *rq,
-				       struct ib_ucontext *uctx, u32 *max_wr,
+				       struct xroce_uctx *uctx, u32 *max_wr,
 				       u32 max_sge,
 				       struct xroce_ring_info *info)
 {
@@ -82,13 +82,13 @@ struct xroce_umem_ring *xroce_rq_alloc(struct xroce_rq *rq,
 
 /**
  * xroce_ring_free() - give up a ring that the kernel looks at no more
- * @ring: or NULL
+ * @ring: as xroce_ring_alloc() returned it, or NULL
  *
  * Goes at once, or after an mmap() of it under way.
  */
 void xroce_ring_free(struct xroce_umem_ring *ring)
 {
-	if (!ring)
+	if (IS_ERR_OR_NULL(ring))
 		return;
 	if (ring->entry.ucontext)
 		rdma_user_mmap_entry_remove(&ring->entry);

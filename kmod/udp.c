@@ -108,7 +108,8 @@ static void say_why(const struct net *net, int err,
 			 "UDP port %u of network namespace %u is in use",
 			 XROCE_UDP_PORT, net->ns.inum);
 	NL_SET_ERR_MSG_FMT(extack, "%s", why);
-	pr_err("%s\n", why);
+	/* Whoever owns a namespace may try as often as he likes. */
+	pr_err_ratelimited("%s\n", why);
 }
 
 /**

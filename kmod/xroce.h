@@ -126,18 +126,9 @@ struct xroce_uctx {
 };
 
 /* The context of the user who makes an object; NULL for a kernel consumer. */
-static inline struct ib_ucontext *xroce_udata_uctx(struct ib_udata *udata)
+static inline struct xroce_uctx *xroce_udata_uctx(struct ib_udata *udata)
 {
-	if (!udata)
-		return NULL;
-	return &rdma_udata_to_drv_context(udata, struct xroce_uctx, ib)->ib;
-}
-
-static inline struct xroce_poller *xroce_uctx_poller(struct ib_ucontext *uctx)
-{
-	if (!uctx)
-		return NULL;
-	return container_of(uctx, struct xroce_uctx, ib)->poller;
+	return rdma_udata_to_drv_context(udata, struct xroce_uctx, ib);
 }
 
 /* How an object is found by its number, see table.c. */
@@ -199,7 +190,7 @@ struct xroce_ibcq {
 /**
  * struct xroce_kqp - a queue pair's living part
  * @users: 1 for the owner, 1 while queued for a run, 1 for each packet looped
- *	back and for each query under way. Not for the timer: xroce_timer_stop()
+ *	back and for each query under way. Not for the timer: kqp_destroy()
  *	waits for it
  * @queued: in a CPU's work list
  * @events: bits by &enum xroce_event: events to be raised by the next run
@@ -391,10 +382,10 @@ void xroce_mcast_init(struct xroce_link *link);
 bool xroce_mcast_here(struct xroce_link *link, const u8 *l3);
 
 /* ring.c: rings, and mmap of them. */
-struct xroce_umem_ring *xroce_ring_alloc(struct ib_ucontext *uctx, u32 depth,
+struct xroce_umem_ring *xroce_ring_alloc(struct xroce_uctx *uctx, u32 depth,
 					 u32 stride, struct xroce_ring_info *info);
 struct xroce_umem_ring *xroce_rq_alloc(struct xroce_rq *rq,
-				       struct ib_ucontext *uctx, u32 *max_wr,
+				       struct xroce_uctx *uctx, u32 *max_wr,
 				       u32 max_sge,
 				       struct xroce_ring_info *info);
 void xroce_ring_free(struct xroce_umem_ring *ring);
@@ -458,7 +449,6 @@ void xroce_frame_exit(void);
 
 /* env.c: the rest of what the core needs: time, timers, counters, CRC. */
 void xroce_timer_init(struct xroce_kqp *kqp);
-void xroce_timer_stop(struct xroce_kqp *kqp);
 int xroce_env_init(void);
 void xroce_env_exit(void);
 
