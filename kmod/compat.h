@@ -71,7 +71,10 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define XROCE_CORE_PORT_EVENTS	1
 #endif
 
-/* 7.0 and later: registration may name a DMA handle; another name for pinning. */
+/*
+ * 7.0 and later: registration may name a DMA handle, of which a link has none;
+ * another name for pinning.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
 #define xroce_umem_get(ib, addr, len, access) ib_umem_get(ib, addr, len, access)
 #else

@@ -5,6 +5,7 @@
  * placement uses it any more; one whose pages work requests name is listed by a
  * kernel consumer. Windows borrow their region's list.
  */
+#include <linux/dma-buf.h>
 #include <linux/random.h>
 #include <rdma/ib_umem.h>
 #include <rdma/iter.h>
@@ -71,6 +72,70 @@ static struct ib_umem *mr_pin(struct ib_device *ib, struct xroce_mr *mr,
 	return ERR_PTR(err);
 }
 
+/* As mmap() asks: what it was opened for. */
+static int dmabuf_allows(const struct dma_buf *dmabuf, int access)
+{
+	fmode_t mode = dmabuf->file->f_mode;
+
+	if (!(mode & FMODE_READ) ||
+	    (ib_access_writable(access) && !(mode & FMODE_WRITE)))
+		return -EACCES;
+	return 0;
+}
+
+static int dmabuf_check(const struct dma_buf *dmabuf, u64 offset, u64 length,
+			int access)
+{
+	if (offset > dmabuf->size || length > dmabuf->size - offset)
+		return -EINVAL;
+	if (!dmabuf->ops->vmap)
+		return -EOPNOTSUPP;
+	return dmabuf_allows(dmabuf, access);
+}
+
+/*
+ * Another device's memory as the CPU sees it: one block, which its exporter keeps
+ * where it is while it is mapped, and which is accounted to whom it made it for.
+ * That the CPU is at it is said for as long: packets cannot sleep to say it.
+ */
+static int mr_map_dmabuf(struct xroce_kmr *kmr, int fd, u64 offset, u64 length,
+			 int access)
+{
+	struct dma_buf *dmabuf = dma_buf_get(fd);
+	int err;
+
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	err = dmabuf_check(dmabuf, offset, length, access) ?:
+	      dma_buf_vmap_unlocked(dmabuf, &kmr->map);
+	if (err)
+		goto err_put;
+	if (kmr->map.is_iomem)
+		err = -EOPNOTSUPP;
+	else
+		err = dma_buf_begin_cpu_access(dmabuf, DMA_BIDIRECTIONAL);
+	if (err)
+		goto err_unmap;
+	kmr->dmabuf = dmabuf;
+	kmr->mr.page = &kmr->map.vaddr;
+	kmr->mr.page_shift = order_base_2(offset + length);
+	kmr->mr.offset = offset;
+	return 0;
+
+err_unmap:
+	dma_buf_vunmap_unlocked(dmabuf, &kmr->map);
+err_put:
+	dma_buf_put(dmabuf);
+	return err;
+}
+
+static void mr_unmap_dmabuf(struct xroce_kmr *kmr)
+{
+	dma_buf_end_cpu_access(kmr->dmabuf, DMA_BIDIRECTIONAL);
+	dma_buf_vunmap_unlocked(kmr->dmabuf, &kmr->map);
+	dma_buf_put(kmr->dmabuf);
+}
+
 /* A hint that is not ours to follow may be given, a right may not. */
 static int mr_check(u64 length, u64 iova, int access)
 {
@@ -95,7 +160,10 @@ static struct xroce_kmr *kmr_alloc(struct ib_pd *pd, enum xroce_mr_kind kind)
 
 static void kmr_free(struct xroce_kmr *kmr)
 {
-	kvfree(kmr->mr.page);
+	if (kmr->dmabuf)
+		mr_unmap_dmabuf(kmr);
+	else
+		kvfree(kmr->mr.page);
 	if (kmr->umem)
 		ib_umem_release(kmr->umem);
 	kfree_rcu(kmr, rcu);
@@ -133,8 +201,22 @@ static int kmr_destroy(struct xroce_kmr *kmr)
 	return 0;
 }
 
-static struct ib_mr *xroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
-				       u64 iova, int access)
+static struct ib_mr *kmr_publish_user(struct xroce_kmr *kmr, u64 length,
+				      u64 iova, int access)
+{
+	kmr->mr.iova = iova;
+	kmr->mr.length = length;
+	kmr->mr.access = access & XROCE_MR_ACCESS;
+	kmr->mr.state = XROCE_KEY_VALID;
+	return kmr_publish(kmr);
+}
+
+static struct ib_mr *xroce_ib_reg_user_mr(struct ib_pd *pd, u64 start,
+					  u64 length, u64 iova, int access,
+#ifdef XROCE_HAVE_DMAH
+					  struct ib_dmah *dmah,
+#endif
+					  struct ib_udata *udata)
 {
 	struct xroce_kmr *kmr;
 	struct ib_umem *umem;
@@ -152,11 +234,31 @@ static struct ib_mr *xroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 		return ERR_CAST(umem);
 	}
 	kmr->umem = umem;
-	kmr->mr.iova = iova;
-	kmr->mr.length = length;
-	kmr->mr.access = access & XROCE_MR_ACCESS;
-	kmr->mr.state = XROCE_KEY_VALID;
-	return kmr_publish(kmr);
+	return kmr_publish_user(kmr, length, iova, access);
+}
+
+static struct ib_mr *xroce_ib_reg_dmabuf(struct ib_pd *pd, u64 offset,
+					 u64 length, u64 iova, int fd, int access,
+#ifdef XROCE_HAVE_DMAH
+					 struct ib_dmah *dmah,
+#endif
+					 struct uverbs_attr_bundle *attrs)
+{
+	struct xroce_kmr *kmr;
+	int err;
+
+	err = mr_check(length, iova, access);
+	if (err)
+		return ERR_PTR(err);
+	kmr = kmr_alloc(pd, XROCE_MR);
+	if (!kmr)
+		return ERR_PTR(-ENOMEM);
+	err = mr_map_dmabuf(kmr, fd, offset, length, access);
+	if (err) {
+		kfree(kmr);
+		return ERR_PTR(err);
+	}
+	return kmr_publish_user(kmr, length, iova, access);
 }
 
 /* Under the same key. Should it fail, the region is as it was. */
@@ -178,6 +280,9 @@ static struct ib_mr *xroce_ib_rereg_user_mr(struct ib_mr *ib, int flags,
 		iova = mr->iova;
 	}
 	err = mr_check(length, iova, access);
+	if (!err && kmr->dmabuf)
+		err = flags & IB_MR_REREG_TRANS ? -EOPNOTSUPP :
+						  dmabuf_allows(kmr->dmabuf, access);
 	if (err)
 		return ERR_PTR(err);
 	/* What was pinned to be read is not to be written. */
@@ -213,25 +318,6 @@ err_free:
 	}
 	return ERR_PTR(err);
 }
-
-#ifdef XROCE_HAVE_DMAH
-static struct ib_mr *xroce_ib_reg_user_mr(struct ib_pd *pd, u64 start,
-					  u64 length, u64 iova, int access,
-					  struct ib_dmah *dmah,
-					  struct ib_udata *udata)
-{
-	if (dmah)
-		return ERR_PTR(-EOPNOTSUPP);
-	return xroce_reg_user_mr(pd, start, length, iova, access);
-}
-#else
-static struct ib_mr *xroce_ib_reg_user_mr(struct ib_pd *pd, u64 start,
-					  u64 length, u64 iova, int access,
-					  struct ib_udata *udata)
-{
-	return xroce_reg_user_mr(pd, start, length, iova, access);
-}
-#endif
 
 /* All of the kernel's memory, for its own consumers, under no key of a table. */
 static struct ib_mr *xroce_ib_get_dma_mr(struct ib_pd *pd, int access)
@@ -329,6 +415,9 @@ const struct ib_device_ops xroce_mr_ops = {
 	.get_dma_mr = xroce_ib_get_dma_mr,
 	.map_mr_sg = xroce_ib_map_mr_sg,
 	.reg_user_mr = xroce_ib_reg_user_mr,
+	.reg_user_mr_dmabuf = xroce_ib_reg_dmabuf,
 	.rereg_user_mr = xroce_ib_rereg_user_mr,
 	INIT_RDMA_OBJ_SIZE(ib_mw, xroce_ibmw, ib),
 };
+
+XROCE_IMPORT_NS(DMA_BUF);

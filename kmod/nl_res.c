@@ -179,7 +179,7 @@ static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
 
 	return put_facts(skb, (const struct fact []){
 			 { "iova", mr->iova, true }, { "access", mr->access, true },
-			 { "page_size", 1u << mr->page_shift },
+			 { "page_size", 1ull << mr->page_shift },
 			 { "pages", pages },
 			 { "windows", max(atomic_read(&mr->windows), 0) },
 			 { "valid", READ_ONCE(mr->state) == XROCE_KEY_VALID },

@@ -11,6 +11,7 @@
 #include <linux/hashtable.h>
 #include <linux/hrtimer.h>
 #include <linux/if_vlan.h>
+#include <linux/iosys-map.h>
 #include <linux/jhash.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
@@ -51,6 +52,7 @@
 #define XROCE_CNP_GAP		50000	/* ns */
 
 struct bpf_link;
+struct dma_buf;
 struct netlink_ext_ack;
 struct xdp_buff;
 struct xdp_md;
@@ -277,6 +279,7 @@ struct xroce_ibah {
  * @mr: the core's part
  * @link, @pdn: of a window: whose it is, and its protection domain's number
  * @umem: the user's memory that is pinned for it, or NULL
+ * @dmabuf, @map: another device's memory, and where it is mapped; or NULL
  * @pages, @max_pages: fast registration: pages listed, and room for them
  */
 struct xroce_kmr {
@@ -286,6 +289,8 @@ struct xroce_kmr {
 	struct xroce_link *link;
 	u32 pdn;
 	struct ib_umem *umem;
+	struct dma_buf *dmabuf;
+	struct iosys_map map;
 	u32 pages;
 	u32 max_pages;
 	struct rcu_head rcu;

@@ -114,6 +114,25 @@ static struct ibv_mr *xroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	return &mr->ibv_mr;
 }
 
+static struct ibv_mr *xroce_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
+					  size_t length, uint64_t iova, int fd,
+					  int access)
+{
+	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+	int ret;
+
+	if (!mr)
+		return NULL;
+	ret = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, mr,
+				    NULL);
+	if (ret) {
+		free(mr);
+		errno = ret;
+		return NULL;
+	}
+	return &mr->ibv_mr;
+}
+
 static int xroce_dereg_mr(struct verbs_mr *mr)
 {
 	int ret = ibv_cmd_dereg_mr(mr);
@@ -265,6 +284,7 @@ static const struct verbs_context_ops xroce_context_ops = {
 	.query_qp = xroce_query_qp,
 	.query_rt_values = xroce_query_rt_values,
 	.query_srq = xroce_query_srq,
+	.reg_dmabuf_mr = xroce_reg_dmabuf_mr,
 	.reg_mr = xroce_reg_mr,
 	.req_notify_cq = xroce_req_notify_cq,
 	.rereg_mr = xroce_rereg_mr,

@@ -93,8 +93,6 @@ static bool memory(void)
 	TRY(no("on-demand region", r, EOPNOTSUPP));
 	r = ibv_reg_mr(pd, buf, 4096, IBV_ACCESS_FLUSH_PERSISTENT);
 	TRY(no("persistent region", r, EOPNOTSUPP));
-	r = ibv_reg_dmabuf_mr(pd, 0, 4096, 0, 0, 0);
-	TRY(no("region of a dmabuf", r, EOPNOTSUPP));
 	TRY(no("device memory", ibv_alloc_dm(ctx, &dm), EOPNOTSUPP));
 	return not("advice", ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH,
 					   0, &sge, 1), EOPNOTSUPP);

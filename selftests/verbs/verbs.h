@@ -104,6 +104,10 @@ bool test_unsupported(void);
 /* annex.c */
 bool test_flush_memory(void);
 bool test_atomic_write(void);
+/* dmabuf.c */
+bool test_dmabuf(void);
+bool test_dmabuf_rules(void);
+bool test_dmabuf_rereg(void);
 /* limits.c */
 bool test_capabilities(void);
 bool test_longest(void);

@@ -29,6 +29,8 @@ results() {
 		'ok '*)		ok "$label: ${line#ok }" ;;
 		'not ok '*)	line=${line#not ok }
 				not_ok "$label: ${line%% \# *}" "${line#* \# }" ;;
+		'skip '*)	line=${line#skip }
+				skip "$label: ${line%% \# *}" "${line#* \# }" ;;
 		'exit 0')	;;
 		'exit '*)	not_ok "$label: verbs" "exit status ${line#exit }" ;;
 		*)		echo "# $line" ;;
