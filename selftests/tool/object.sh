@@ -136,36 +136,44 @@ like_devinfo() {
 no_key_twice() {
 	local kind
 	for kind in link dev gid qp cq mr mw srq pd ctx cm_id ah stat; do
-		rdmatool -jd "$kind" show | python3 -c '
+		echo "$kind show"
+	done >"$TOPO_TMP/asked"
+	rdmatool -jd -b "$TOPO_TMP/asked" | python3 -c '
 import json, sys
 
 def pairs(p):
     keys = [k for k, _ in p]
     twice = {k for k in keys if keys.count(k) > 1}
     if twice:
-        sys.exit(f"{sys.argv[1]}: {twice}")
+        sys.exit(f"{kind.strip()}: {twice}")
     return dict(p)
 
-json.load(sys.stdin, object_pairs_hook=pairs)' "$kind" || return 1
-	done
+said, at = sys.stdin.read(), 0
+for kind in open(sys.argv[1]):
+    _, at = json.JSONDecoder(object_pairs_hook=pairs).raw_decode(said, at)
+    while said[at:at + 1].isspace():
+        at += 1
+sys.exit(said[at:] or None)' "$TOPO_TMP/asked" && [ "${PIPESTATUS[0]}" = 0 ]
 }
 
 # Each field that a table shows is a filter, and finds what it was taken from
 # every_field KIND
 every_field() {
-	local field value n=0
+	local n
 	rdmatool -jd "$1" show dev "$dev" >"$TOPO_TMP/table"
-	while IFS=$'\t' read -r field value; do
-		rdmatool -j "$1" show dev "$dev" "$field" "$value" |
-			jq -e 'length > 0' >/dev/null ||
-			{ echo "$1: no $field $value"; return 1; }
-		n=$((n + 1))
 	# what only a driver's table has is no column
-	done < <(jq -r --arg ours "$(completed "$1")" '($ours | split(" ")) as $f |
-		[.[] | to_entries[] | select(.key | IN($f[]))] |
-		group_by(.key)[] | .[0] | [.key, .value] | @tsv' "$TOPO_TMP/table")
-	echo "$n fields"
-	[ "$n" -gt 0 ]
+	jq -r --arg what "$1 show dev $dev" --arg ours "$(completed "$1")" '
+		($ours | split(" ")) as $f |
+		[.[] | to_entries[] | select(.key | IN($f[]))] | group_by(.key)[] |
+		.[0] | "\($what) \(.key) \(.value | tostring | @sh)"' \
+		"$TOPO_TMP/table" >"$TOPO_TMP/asked"
+	n=$(wc -l <"$TOPO_TMP/asked")
+	rdmatool -j -b "$TOPO_TMP/asked" >"$TOPO_TMP/found" &&
+		jq -es --argjson n "$n" '$n > 0 and length == $n and all(length > 0)' \
+			"$TOPO_TMP/found" && echo "$n fields" && return
+	jq -sc 'map(length)' "$TOPO_TMP/found"
+	cat "$TOPO_TMP/asked"
+	return 1
 }
 
 # Which fields the completion knows
