@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Frames for the core to fill: a page or two of this CPU's own pool where the
- * netdev takes XDP frames, else an skb. With BH off, which is what makes a pool
- * this CPU's alone: no lock. A frame is its maker's until it is given up.
+ * netdev takes XDP frames or none is needed, else an skb. With BH off, which is
+ * what makes a pool this CPU's alone: no lock. A frame is its maker's until it is
+ * given up.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -49,7 +50,13 @@ static u32 pool_order(u32 i)
 	       get_order(XROCE_PAGE_L3 + XROCE_FRAME_MAX + XROCE_PAGE_TAIL);
 }
 
-static struct xroce_kframe *page_frame(u32 len)
+/**
+ * xroce_frame_page() - a frame in memory of this CPU's pools, for XDP or a copy
+ * @len: its length, from the IP header to the ICRC; at most XROCE_FRAME_MAX
+ *
+ * Return: the frame, or NULL.
+ */
+struct xroce_kframe *xroce_frame_page(u32 len)
 {
 	u32 i = len + XROCE_PAGE_L3 + XROCE_PAGE_TAIL > PAGE_SIZE ?
 		XROCE_POOL_LARGE : XROCE_POOL_SMALL;
@@ -71,6 +78,7 @@ static struct xroce_kframe *page_frame(u32 len)
 	kf->f.seg[0].p = (u8 *)xdp + XROCE_PAGE_L3;
 	kf->f.seg[0].len = len;
 	kf->f.seg[1].len = 0;
+	kf->f.len = len;
 	return kf;
 }
 
@@ -105,6 +113,7 @@ static struct xroce_kframe *skb_frame(const struct net_device *ndev, u32 len)
 	kf->f.seg[1].len = len - head;
 	if (page)
 		skb_add_rx_frag(skb, 0, page, 0, len - head, PAGE_SIZE);
+	kf->f.len = len;
 	return kf;
 }
 
@@ -120,36 +129,33 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
 	struct xroce_kframe *kf;
 
-	if (len <= XROCE_FRAME_MAX && len <= READ_ONCE(kqp->link->ndev->mtu) &&
-	    xroce_xmit_by_xdp(kqp))
-		kf = page_frame(len);
+	if (qp->av.route == XROCE_ROUTE_HOST ||
+	    (len <= XROCE_FRAME_MAX && len <= READ_ONCE(kqp->link->ndev->mtu) &&
+	     xroce_xmit_by_xdp(kqp)))
+		kf = xroce_frame_page(len);
 	else
 		kf = skb_frame(kqp->link->ndev, len);
-	if (!kf)
-		return NULL;
-	kf->f.len = len;
-	return &kf->f;
+	return kf ? &kf->f : NULL;
 }
 
 /**
- * xroce_env_frame_free() - give up a frame that is not to be sent
+ * xroce_env_frame_free() - give up a frame that is not to be sent, or has arrived
  * @f: the frame
  *
- * On the CPU where it was made, with BH off since.
+ * BH off.
  */
 void xroce_env_frame_free(struct xroce_frame *f)
 {
 	struct xroce_kframe *kf = to_kframe(f);
-	u32 i;
 
 	if (kf->skb) {
 		kfree_skb(kf->skb);
 		return;
 	}
-	i = kf->xdp->frame_sz > PAGE_SIZE ? XROCE_POOL_LARGE :
-					    XROCE_POOL_SMALL;
-	page_pool_put_full_page(this_cpu_read(xroce_pools.pool[i]),
-				virt_to_head_page(kf->xdp), true);
+	/* It says which pool its memory is of, here or of another CPU. */
+	kf->xdp->data = f->seg[0].p;
+	kf->xdp->flags = 0;
+	xdp_return_frame(kf->xdp);
 }
 
 /**

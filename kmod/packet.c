@@ -152,13 +152,17 @@ bool xroce_env_local(struct xroce_rx *rx)
 	return xroce_link_has_gid(xroce_dev_link(rx->dev), &gid);
 }
 
-/* The VLAN that a GID it is for would have; its priority where still known. */
-static u16 skb_vlan(const struct sk_buff *skb)
+/* Of what has no tag: the VLAN that a GID it is for would have. */
+static u16 ndev_vlan(const struct net_device *ndev)
 {
-	if (skb_vlan_tag_present(skb))
-		return skb_vlan_tag_get(skb);
-	return is_vlan_dev(skb->dev) ? vlan_dev_vlan_id(skb->dev) :
-				       XROCE_NO_VLAN;
+	return is_vlan_dev(ndev) ? vlan_dev_vlan_id(ndev) : XROCE_NO_VLAN;
+}
+
+static bool l3_is_ce(const u8 *l3)
+{
+	return INET_ECN_is_ce(l3[0] >> 4 == 4 ?
+			      ipv4_get_dsfield((const void *)l3) :
+			      ipv6_get_dsfield((const void *)l3));
 }
 
 /**
@@ -195,11 +199,10 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	krx.rx.dev = &link->dev;
 	krx.rx.l3 = skb_network_header(skb);
 	krx.rx.len = len;
-	krx.rx.vlan = skb_vlan(skb);
-	if (ip_hdr(skb)->version == 4)
-		krx.rx.ce = INET_ECN_is_ce(ip_hdr(skb)->tos);
-	else
-		krx.rx.ce = INET_ECN_is_ce(ipv6_get_dsfield(ipv6_hdr(skb)));
+	krx.rx.vlan = skb_vlan_tag_present(skb) ? skb_vlan_tag_get(skb) :
+						  ndev_vlan(skb->dev);
+	krx.rx.ce = l3_is_ce(krx.rx.l3);
+	krx.rx.looped = false;
 	xroce_rx(&krx.rx);
 	xroce_trace_rx(link, skb, krx.rx.verdict);
 	consume_skb(skb);
@@ -208,6 +211,40 @@ drop:
 	xroce_env_count(&link->dev, drop, 1);
 	xroce_trace_rx(link, skb, drop);
 	kfree_skb(skb);
+}
+
+/**
+ * xroce_rx_looped() - take in a frame that this host has sent to itself
+ * @link: the link that it is for
+ * @f: the frame, in memory of ours; stays the caller's
+ *
+ * BH off. What a netdev and the stack would see to has been seen to.
+ */
+void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f)
+{
+	u8 *l3 = f->seg[0].p, *l2 = l3 - f->l2_len;
+	u32 l4 = l3[0] >> 4 == 4 ? sizeof(struct iphdr) :
+				   sizeof(struct ipv6hdr);
+	struct xdp_buff xdp = { .data = l2, .data_end = l3 + f->len };
+	struct xroce_krx krx;
+
+	krx.skb = NULL;
+	krx.xdp = &xdp;
+	krx.bth = l3 + l4 + sizeof(struct udphdr);
+	krx.linear = xdp.data_end - (void *)krx.bth;
+	krx.rx.dev = &link->dev;
+	krx.rx.l3 = l3;
+	krx.rx.len = krx.linear;
+	krx.rx.vlan = f->l2_len == VLAN_ETH_HLEN ?
+		      ntohs(((struct vlan_ethhdr *)l2)->h_vlan_TCI) :
+		      ndev_vlan(link->ndev);
+	krx.rx.ce = l3_is_ce(l3);
+	krx.rx.looped = true;
+	xroce_rx(&krx.rx);
+	/* For whoever looks it is as a wire would have brought it. */
+	if (trace_xroce_verdict_enabled())
+		xroce_frame_icrc(f);
+	xroce_trace_rx_xdp(link, &xdp, krx.rx.verdict);
 }
 
 /* Would the stack hand to the link what comes in by its netdev like this. */
@@ -281,6 +318,7 @@ struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 	krx->rx.len = e.len;
 	krx->rx.vlan = XROCE_NO_VLAN;
 	krx->rx.ce = e.ecn == XROCE_ECN_CE;
+	krx->rx.looped = false;
 	if (xroce_rx_parse(&krx->rx) || krx->rx.pkt.qpn == XROCE_MCAST_QPN)
 		return NULL;
 	qp = xroce_rx_find(&krx->rx, &drop);

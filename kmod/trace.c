@@ -108,10 +108,10 @@ static void packet_verdict(struct xroce_packet *p)
 /**
  * xroce_packet_tx() - see xroce_trace_tx()
  * @kqp: the queue pair
- * @f: the frame
+ * @f: the frame, sealed
  */
 struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp,
-				     const struct xroce_frame *f)
+				     struct xroce_frame *f)
 {
 	u32 len = f->l2_len + f->len;
 	struct xroce_packet *p;
@@ -121,6 +121,8 @@ struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp,
 	p = packet_new(len, kqp->link, false, XROCE_CNT_TX_PKTS);
 	if (!p)
 		return NULL;
+	if (f->route == XROCE_ROUTE_HOST)
+		xroce_frame_icrc(f);
 	to = (u8 *)p->data;
 	head = min(p->cap, f->l2_len + f->seg[0].len);
 	memcpy(to, f->seg[0].p - f->l2_len, head);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What cannot be done where it comes up: runs of QPs, calls of CQ handlers and
- * the packets that this host sends to itself. Each CPU has a NAPI on a dummy
+ * the frames that this host sends to itself. Each CPU has a NAPI on a dummy
  * netdev for them; anything is queued to the CPU one is on, from any context,
  * and polled in softirq with no lock held.
  */
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
 #include <linux/llist.h>
-#include <linux/skbuff.h>
+#include <linux/list.h>
 #include <linux/smp.h>
 #include <rdma/ib_addr.h>
 
@@ -16,7 +16,7 @@
 
 /* What a QP's run, up to XROCE_RUN_BUDGET frames, counts in a poll's budget. */
 #define XROCE_RUN_WEIGHT	16
-/* Looped packets a CPU holds; more are not taken, and sent later. */
+/* Looped frames a queue holds; more are not taken, and sent later. */
 #define XROCE_LOOP_MAX		1024
 
 /**
@@ -27,7 +27,10 @@
  * @cqs: the same
  * @qps_todo: taken off @qps and turned round; the poll's alone
  * @cqs_todo: the same of @cqs
- * @loop: packets on their way to receive on this host; its own lock
+ * @lock: guards @loop and @looped; held for a burst, or to take all
+ * @loop: frames on their way to be received on this host
+ * @looped: how many
+ * @loop_todo: those taken off @loop; the poll's alone
  */
 struct xroce_work {
 	struct napi_struct napi;
@@ -36,7 +39,10 @@ struct xroce_work {
 	struct llist_head cqs;
 	struct llist_node *qps_todo;
 	struct llist_node *cqs_todo;
-	struct sk_buff_head loop;
+	spinlock_t lock;		/* loop, looped */
+	struct list_head loop;
+	u32 looped;
+	struct list_head loop_todo;
 };
 
 static struct xroce_work __percpu *xroce_works;
@@ -103,41 +109,44 @@ void xroce_work_cq(struct xroce_kcq *kcq)
 }
 
 /**
- * xroce_work_loop() - receive a packet of this host on this host
- * @kqp: its sender
- * @skb: begins with its IP header
+ * xroce_work_loop() - receive frames of this host on this host
+ * @kqp: their sender
+ * @f: the frames, in memory of ours
+ * @n: how many
  *
- * BH off, by the QP's one sender. Where packets of the QP are still on their way
- * on another CPU this one follows them, so that they keep their order.
+ * BH off, by the QP's one sender. Where frames of the QP are still on their way
+ * on another CPU these follow them, so that they keep their order.
  *
- * Return: false when the queue is full; the packet stays the caller's.
+ * Return: how many the queue has room for; the rest stays the caller's.
  */
-bool xroce_work_loop(struct xroce_kqp *kqp, struct sk_buff *skb)
+u32 xroce_work_loop(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 {
 	struct xroce_work *here = this_cpu_ptr(xroce_works);
 	struct xroce_work *work = kqp->loop_work ?: here;
-	u32 len;
+	u32 len, i;
 
-	spin_lock(&work->loop.lock);
-	if (work != here && !kqp->looping) {
-		spin_unlock(&work->loop.lock);
+	spin_lock(&work->lock);
+	if (work != here && !atomic_read(&kqp->looping)) {
+		spin_unlock(&work->lock);
 		work = here;
-		spin_lock(&work->loop.lock);
+		spin_lock(&work->lock);
 	}
 	kqp->loop_work = work;
-	len = skb_queue_len(&work->loop);
-	if (len < XROCE_LOOP_MAX) {
-		/* So that its link and namespace stay until it is received. */
-		refcount_inc(&kqp->users);
-		kqp->looping++;
-		*(struct xroce_kqp **)skb->cb = kqp;
-		__skb_queue_tail(&work->loop, skb);
+	len = work->looped;
+	n = min(n, XROCE_LOOP_MAX - len);
+	for (i = 0; i < n; i++) {
+		to_kframe(f[i])->kqp = kqp;
+		list_add_tail(&to_kframe(f[i])->node, &work->loop);
 	}
-	spin_unlock(&work->loop.lock);
+	work->looped += n;
+	/* So that its link and namespace stay until they are received. */
+	if (n && !atomic_fetch_add(n, &kqp->looping))
+		refcount_inc(&kqp->users);
+	spin_unlock(&work->lock);
 	/* On another CPU the poll that has them will look again. */
-	if (!len && work == here)
+	if (!len && n && work == here)
 		napi_schedule(&work->napi);
-	return len < XROCE_LOOP_MAX;
+	return n;
 }
 
 /**
@@ -270,42 +279,59 @@ static int poll_cqs(struct xroce_work *work, int budget)
 	return done;
 }
 
-static void loop_rx(struct xroce_kqp *kqp, struct sk_buff *skb)
+static void loop_rx(struct xroce_kqp *kqp, struct xroce_frame *f)
 {
 	struct xroce_link *link;
 	union ib_gid gid;
 
-	xroce_l3_dgid(skb->data, &gid);
+	xroce_l3_dgid(f->seg[0].p, &gid);
 	/* To a group: those who hear what the link sends. */
 	link = rdma_is_multicast_addr((struct in6_addr *)&gid) ? kqp->link :
 	       xroce_link_by_gid_rcu(kqp->link->net, &gid);
-	if (link) {
-		skb->dev = link->ndev;
-		xroce_rx_skb(link, skb);
-	} else {
+	if (link)
+		xroce_rx_looped(link, f);
+	else
 		xroce_env_count(&kqp->link->dev, XROCE_CNT_TX_DROPPED, 1);
-		kfree_skb(skb);
-	}
+	xroce_env_frame_free(f);
 }
 
+/* The next frame looped back, or NULL. */
+static struct xroce_kframe *loop_next(struct xroce_work *work)
+{
+	struct xroce_kframe *kf;
+
+	if (list_empty(&work->loop_todo)) {
+		spin_lock(&work->lock);
+		list_splice_init(&work->loop, &work->loop_todo);
+		work->looped = 0;
+		spin_unlock(&work->lock);
+	}
+	kf = list_first_entry_or_null(&work->loop_todo, struct xroce_kframe,
+				      node);
+	if (kf)
+		list_del(&kf->node);
+	return kf;
+}
+
+/*
+ * A sender that finds no frame of its QP's left goes on with another CPU's queue:
+ * so a frame is one of them until after it was received, and the queue is looked
+ * at once more after the last.
+ */
 static int poll_loop(struct xroce_work *work, int budget)
 {
+	struct xroce_kframe *kf;
 	struct xroce_kqp *kqp;
-	struct sk_buff *skb;
 	int done;
 
 	for (done = 0; done < budget; done++) {
-		spin_lock(&work->loop.lock);
-		skb = __skb_dequeue(&work->loop);
-		spin_unlock(&work->loop.lock);
-		if (!skb)
+		kf = loop_next(work);
+		if (!kf)
 			break;
-		kqp = *(struct xroce_kqp **)skb->cb;
-		loop_rx(kqp, skb);
-		spin_lock(&work->loop.lock);
-		kqp->looping--;
-		spin_unlock(&work->loop.lock);
-		xroce_kqp_put(kqp);
+		kqp = kf->kqp;
+		loop_rx(kqp, &kf->f);
+		if (atomic_dec_and_test(&kqp->looping))
+			xroce_kqp_put(kqp);
 	}
 	return done;
 }
@@ -375,7 +401,9 @@ int xroce_work_init(void)
 		work = per_cpu_ptr(xroce_works, cpu);
 		init_llist_head(&work->qps);
 		init_llist_head(&work->cqs);
-		skb_queue_head_init(&work->loop);
+		spin_lock_init(&work->lock);
+		INIT_LIST_HEAD(&work->loop);
+		INIT_LIST_HEAD(&work->loop_todo);
 		INIT_CSD(&work->kick, work_kick, work);
 		/* Not for busy polling: it receives for no socket. */
 		set_bit(NAPI_STATE_NO_BUSY_POLL, &work->napi.state);

@@ -86,38 +86,31 @@ static int frame_send(struct sk_buff *skb, u8 l2_len)
 	return ret == NET_XMIT_SUCCESS;
 }
 
-/* Back to this host: what came in a tag is told as a netdev would. */
-static bool frame_loop(struct xroce_kqp *kqp, struct sk_buff *skb, u8 l2_len)
-{
-	const struct vlan_ethhdr *eth = (void *)(skb->data - l2_len);
-
-	skb_set_mac_header(skb, -l2_len);
-	if (l2_len == VLAN_ETH_HLEN)
-		__vlan_hwaccel_put_tag(skb, eth->h_vlan_proto,
-				       ntohs(eth->h_vlan_TCI));
-	return xroce_work_loop(kqp, skb);
-}
-
 /* To a group: this host's members too; for a copy that is lost nobody waits. */
 static void frame_copy(struct xroce_kqp *kqp, struct sk_buff *skb, u8 l2_len)
 {
-	struct sk_buff *copy = skb_copy(skb, GFP_ATOMIC | __GFP_NOWARN);
+	struct xroce_kframe *kf = xroce_frame_page(skb->len);
+	struct xroce_frame *f;
 
-	if (copy && frame_loop(kqp, copy, l2_len))
-		return;
-	kfree_skb(copy);
+	if (kf) {
+		f = &kf->f;
+		f->l2_len = l2_len;
+		if (!skb_copy_bits(skb, -l2_len, f->seg[0].p - l2_len,
+				   l2_len + skb->len) &&
+		    xroce_work_loop(kqp, &f, 1))
+			return;
+		xroce_env_frame_free(f);
+	}
 	xroce_env_count(&kqp->link->dev, XROCE_CNT_TX_DROPPED, 1);
 }
 
-/* Return: as frame_send(), or -EAGAIN: not taken, and still the caller's. */
+/* Return: as frame_send(). */
 static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
 {
 	u8 route = f->route, l2_len = f->l2_len;
 	struct sk_buff *skb;
 
 	skb = frame_give_up(kqp, f);
-	if (route == XROCE_ROUTE_HOST)
-		return frame_loop(kqp, skb, l2_len) ? 1 : -EAGAIN;
 	/* Its MTU has become less than the path MTU that was agreed on. */
 	if (skb->len > READ_ONCE(skb->dev->mtu)) {
 		kfree_skb(skb);
@@ -153,10 +146,10 @@ static u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 		ret = frame_out(kqp, f[i]);
 		xroce_trace_sent(trace, ret < 0 ? XROCE_CNT_TX_UNTAKEN :
 				 ret ? XROCE_CNT_TX_PKTS : XROCE_CNT_TX_DROPPED);
-		if (ret == -ENOBUFS)
+		if (ret < 0) {
 			f[i] = NULL;
-		if (ret < 0)
 			break;
+		}
 		if (!ret) {
 			sum->lost++;
 			continue;
@@ -167,20 +160,17 @@ static u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 	return i;
 }
 
-/* Return: how many of the XDP frames were taken. */
-static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
-		    struct xmit_sum *sum)
+/* Return: how many of the frames the netdev has taken. */
+static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 {
 	struct net_device *ndev = kqp->link->ndev;
 	struct xdp_frame **xdp = kqp->xdp;
-	u32 i, bytes = 0;
+	u32 i;
 	int ret;
 
-	/* Whoever has a frame may write over it: its length is taken before. */
 	for (i = 0; i < n; i++) {
 		u8 *l2 = f[i]->seg[0].p - f[i]->l2_len;
 
-		bytes += f[i]->len;
 		xdp[i] = to_kframe(f[i])->xdp;
 		xdp[i]->data = l2;
 		xdp[i]->len = f[i]->l2_len + f[i]->len;
@@ -192,30 +182,50 @@ static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 	ret = ndev->netdev_ops->ndo_xdp_xmit(ndev, n, xdp, XDP_XMIT_FLUSH);
 	ret = max(ret, 0);
 	kqp->xdp_stuck = ret ? 0 : kqp->xdp_stuck + 1;
-	for (i = ret; i < n; i++)
-		bytes -= f[i]->len;
-	sum->sent += ret;
-	sum->bytes += bytes;
 	return ret;
 }
 
+/* In memory of ours, all by the same way. Return: how many were taken. */
+static u32 xmit_pages(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
+		      struct xmit_sum *sum)
+{
+	u32 i, taken, bytes = 0;
+
+	/* Whoever has a frame may write over it: its length is taken before. */
+	for (i = 0; i < n; i++)
+		bytes += f[i]->len;
+	taken = f[0]->route == XROCE_ROUTE_HOST ? xroce_work_loop(kqp, f, n) :
+						  xmit_xdp(kqp, f, n);
+	for (i = taken; i < n; i++)
+		bytes -= f[i]->len;
+	sum->sent += taken;
+	sum->bytes += bytes;
+	return taken;
+}
+
 /* For whoever looks: one at a time, with what became of it. */
-static noinline u32 xmit_xdp_traced(struct xroce_kqp *kqp,
-				    struct xroce_frame **f, u32 n,
-				    struct xmit_sum *sum)
+static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp,
+				      struct xroce_frame **f, u32 n,
+				      struct xmit_sum *sum)
 {
 	struct xroce_packet *trace;
 	u32 i, taken;
 
 	for (i = 0; i < n; i++) {
 		trace = xroce_trace_tx(kqp, f[i]);
-		taken = xmit_xdp(kqp, f + i, 1, sum);
+		taken = xmit_pages(kqp, f + i, 1, sum);
 		xroce_trace_sent(trace, taken ? XROCE_CNT_TX_PKTS :
 						XROCE_CNT_TX_UNTAKEN);
 		if (!taken)
 			break;
 	}
 	return i;
+}
+
+static bool same_way(struct xroce_frame *a, struct xroce_frame *b)
+{
+	return !to_kframe(a)->xdp == !to_kframe(b)->xdp &&
+	       (a->route == XROCE_ROUTE_HOST) == (b->route == XROCE_ROUTE_HOST);
 }
 
 /**
@@ -237,18 +247,16 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
 	struct xmit_sum sum = {};
 	u32 i = 0, end;
-	bool xdp;
 
 	do {
-		xdp = to_kframe(f[i])->xdp;
-		for (end = i + 1; end < n && xdp == !!to_kframe(f[end])->xdp; )
+		for (end = i + 1; end < n && same_way(f[i], f[end]); )
 			end++;
-		if (!xdp)
+		if (!to_kframe(f[i])->xdp)
 			i += xmit_skbs(kqp, f + i, end - i, &sum);
 		else if (trace_xroce_transmit_enabled())
-			i += xmit_xdp_traced(kqp, f + i, end - i, &sum);
+			i += xmit_pages_traced(kqp, f + i, end - i, &sum);
 		else
-			i += xmit_xdp(kqp, f + i, end - i, &sum);
+			i += xmit_pages(kqp, f + i, end - i, &sum);
 	} while (i == end && i < n);
 	if (sum.sent) {
 		xroce_qp_count(qp, XROCE_CNT_TX_PKTS, sum.sent);

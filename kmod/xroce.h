@@ -191,8 +191,8 @@ struct xroce_ibcq {
 
 /**
  * struct xroce_kqp - a queue pair's living part
- * @users: 1 for the owner, 1 while queued for a run, 1 for each packet looped
- *	back and for each query under way. Not for the timer: kqp_destroy()
+ * @users: 1 for the owner, 1 while queued for a run, 1 while any frame is looped
+ *	back and 1 for each query under way. Not for the timer: kqp_destroy()
  *	waits for it
  * @queued: in a CPU's work list
  * @events: bits by &enum xroce_event: events to be raised by the next run
@@ -201,8 +201,8 @@ struct xroce_ibcq {
  * @post_lock: kernel consumers: one post at a time, to either queue
  * @poller: looks at its send queue, or NULL; fixed once it is there
  * @poll_node: in that one's list
- * @loop_work, @looping: the CPU's work whose queue they were put in last, and
- *	how many are not yet received; guarded by that queue's lock
+ * @loop_work: the CPU's work whose queue its frames were put in last
+ * @looping: how many of them are not yet received; raised under its lock
  * @xdp: what a burst is handed to the netdev in; its sender's
  * @xdp_stuck: bursts in a row of which the netdev took no XDP frame; its sender's
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
@@ -228,7 +228,7 @@ struct xroce_kqp {
 	struct xroce_poller *poller;
 	struct list_head poll_node;
 	struct xroce_work *loop_work;
-	u32 looping;
+	atomic_t looping;
 	struct xdp_frame *xdp[XROCE_BATCH];
 	u8 xdp_stuck;
 	int steer_cpu;
@@ -417,7 +417,7 @@ void xroce_table_exit(void);
  */
 void xroce_work_qp(struct xroce_kqp *kqp);
 void xroce_work_cq(struct xroce_kcq *kcq);
-bool xroce_work_loop(struct xroce_kqp *kqp, struct sk_buff *skb);
+u32 xroce_work_loop(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n);
 void xroce_kqp_put(struct xroce_kqp *kqp);
 void xroce_kcq_put(struct xroce_kcq *kcq);
 int xroce_work_init(void);
@@ -435,11 +435,15 @@ void xroce_poller_ring(struct xroce_poller *p);
  * @f: the core's part
  * @skb: an skb, or
  * @xdp: an XDP frame, of a page of its own
+ * @node: looped back: in a CPU's queue
+ * @kqp: looped back: its sender
  */
 struct xroce_kframe {
 	struct xroce_frame f;
 	struct sk_buff *skb;
 	struct xdp_frame *xdp;
+	struct list_head node;
+	struct xroce_kqp *kqp;
 };
 
 static inline struct xroce_kframe *to_kframe(struct xroce_frame *f)
@@ -449,6 +453,7 @@ static inline struct xroce_kframe *to_kframe(struct xroce_frame *f)
 
 /* frame.c: frames to be sent; xmit.c: sending them. */
 bool xroce_xmit_by_xdp(const struct xroce_kqp *kqp);
+struct xroce_kframe *xroce_frame_page(u32 len);
 int xroce_frame_init(void);
 void xroce_frame_exit(void);
 
@@ -483,6 +488,7 @@ struct xroce_krx {
 
 /* packet.c: packets in skbs or XDP frames. */
 void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
+void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f);
 struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 			      struct xroce_krx *krx);
 void xroce_l3_dgid(const u8 *l3, union ib_gid *gid);
@@ -492,7 +498,7 @@ void xroce_l3_dgid(const u8 *l3, union ib_gid *gid);
  * before the frame is given up, its verdict when that is known.
  */
 struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp,
-				     const struct xroce_frame *f);
+				     struct xroce_frame *f);
 void xroce_packet_sent(struct xroce_packet *p, u8 verdict);
 void xroce_packet_rx(struct xroce_link *link, struct sk_buff *skb, u8 verdict);
 void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
@@ -506,7 +512,7 @@ void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
  * Return: what xroce_trace_sent() is to be called with.
  */
 static inline struct xroce_packet *xroce_trace_tx(struct xroce_kqp *kqp,
-						  const struct xroce_frame *f)
+						  struct xroce_frame *f)
 {
 	return trace_xroce_transmit_enabled() ? xroce_packet_tx(kqp, f) : NULL;
 }

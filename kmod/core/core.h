@@ -451,6 +451,7 @@ struct xroce_qp {
  * @gen: of the QP when the addresses were compared with its own
  * @vlan: the tag it came with, priority and VLAN, or XROCE_NO_VLAN
  * @ce: the network marked congestion
+ * @looped: this host's own, never out of its memory: without an ICRC
  * @verdict: what became of it, set by xroce_rx(): XROCE_CNT_RX_PKTS, or the
  *	counter of why it was dropped or not executed; to a group, by the last QP
  */
@@ -462,6 +463,7 @@ struct xroce_rx {
 	u32 gen;
 	u16 vlan;
 	bool ce;
+	bool looped;
 	u8 verdict;
 };
 
@@ -609,6 +611,7 @@ void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
 		  u8 tclass, u8 hop_limit, u32 flow_label, u16 sport);
 void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit);
 bool xroce_av_match(const struct xroce_av *av, const u8 *l3);
+void xroce_frame_icrc(struct xroce_frame *f);
 void xroce_frame_seal(struct xroce_frame *f);
 bool xroce_rx_icrc_ok(struct xroce_rx *rx);
 

@@ -210,22 +210,16 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 }
 
 /**
- * xroce_frame_seal() - ask for the ACK if one is wanted, and write the ICRC
- * @f: the frame
- *
- * Needs no lock: the frame is complete and its owner's alone.
+ * xroce_frame_icrc() - write the ICRC
+ * @f: the frame, of which nothing else is to change any more
  */
-void xroce_frame_seal(struct xroce_frame *f)
+void xroce_frame_icrc(struct xroce_frame *f)
 {
 	u8 head[XROCE_ICRC_HEAD_MAX];
 	u8 *l3 = f->seg[0].p;
 	u32 len, crc, n;
 	__le32 icrc;
 
-	n = l3[0] >> 4 == 4 ? XROCE_IP4_LEN : XROCE_IP6_LEN;
-	n += XROCE_UDP_LEN;
-	if (f->ackreq)
-		l3[n + offsetof(struct xroce_bth, apsn)] |= 0x80;
 	n = xroce_icrc_head(head, l3);
 	crc = xroce_env_crc(XROCE_ICRC_SEED, head, n);
 	len = f->len - XROCE_ICRC_SIZE;
@@ -234,6 +228,25 @@ void xroce_frame_seal(struct xroce_frame *f)
 		crc = xroce_env_crc(crc, f->seg[1].p, len - f->seg[0].len);
 	icrc = cpu_to_le32(~crc);
 	xroce_frame_write(f, len, &icrc, sizeof(icrc));
+}
+
+/**
+ * xroce_frame_seal() - ask for the ACK if one is wanted, and write the ICRC
+ * @f: the frame
+ *
+ * Needs no lock: the frame is complete and its owner's alone. What does not leave
+ * this host's memory has no use for an ICRC.
+ */
+void xroce_frame_seal(struct xroce_frame *f)
+{
+	u8 *l3 = f->seg[0].p;
+	u32 n = l3[0] >> 4 == 4 ? XROCE_IP4_LEN : XROCE_IP6_LEN;
+
+	n += XROCE_UDP_LEN;
+	if (f->ackreq)
+		l3[n + offsetof(struct xroce_bth, apsn)] |= 0x80;
+	if (f->route != XROCE_ROUTE_HOST)
+		xroce_frame_icrc(f);
 }
 
 /**
@@ -246,6 +259,8 @@ bool xroce_rx_icrc_ok(struct xroce_rx *rx)
 	u32 crc, n, body;
 	__le32 icrc;
 
+	if (rx->looped)
+		return true;
 	n = xroce_icrc_head(head, rx->l3);
 	crc = xroce_env_crc(XROCE_ICRC_SEED, head, n);
 	body = rx->len - sizeof(struct xroce_bth) - XROCE_ICRC_SIZE;

@@ -43,8 +43,8 @@ stop() {
 	return $status
 }
 
-# ends WHAT NAME [TOLD] - as it should; not by try, whose subshell cannot wait for it
-ends() {
+# ended WHAT NAME [TOLD] - as it should; not by try, whose subshell cannot wait for it
+ended() {
 	local status=0
 	stop "$2" "${3:-}" || status=$?
 	try "$XROCE_XDP: $1" test "$status" = 0
@@ -104,8 +104,8 @@ test_between() {
 	try "$XROCE_XDP: traffic under capture" traffic
 	sleep 0.5
 	stat after
-	ends "SIGINT is a good end" h1
-	ends "SIGINT is a good end" h2
+	ended "SIGINT is a good end" h1
+	ended "SIGINT is a good end" h2
 	compare "every frame whole, every ICRC right, h1" whole h1.json
 	compare "every frame whole, every ICRC right, h2" whole h2.json
 	compare "as many as h1 counts" counts h1.json 1.before 1.after
@@ -134,7 +134,7 @@ test_loopback() {
 	wait "$server"
 	sleep 0.5
 	stat after
-	ends "its capture" loop
+	ended "its capture" loop
 	compare "every frame whole, every ICRC right, loopback" whole loop.json
 	compare "as many as the device counts, loopback" counts loop.json \
 		1.before 1.after
@@ -215,7 +215,7 @@ test_slow() {
 	: >"$TOPO_TMP/go"
 	kill -INT "${captures[slow]}"
 	wait "$reader"
-	ends "a slow reader ends well" slow told
+	ended "a slow reader ends well" slow told
 	lost=$(sed -n 's/.* captured, \([0-9]*\) lost.*/\1/p' "$TOPO_TMP/slow.err")
 	try "$XROCE_XDP: it has lost packets ($lost)" test "${lost:-0}" -gt 0
 	in_file=$(tshark -r "$TOPO_TMP/slow.pcapng" -z io,stat,0 2>/dev/null |
@@ -312,7 +312,7 @@ test_end() {
 	rdma_down
 	try "$XROCE_XDP: it ends with its device" wait_for 10 \
 		grep -q 'has gone' "$TOPO_TMP/gone.err"
-	ends "with a good file" gone
+	ended "with a good file" gone
 	try "$XROCE_XDP: nothing holds the module" wait_for 10 rmmod xroce
 	modprobe xroce
 }
