@@ -327,18 +327,21 @@ netem_count() {
 	nm tc -s -j qdisc show dev "$1" | jq -r ".[] | select(.kind == \"netem\") | .$2"
 }
 
-# rc LABEL FORWARD|BACKWARD ARGUMENTS... - runs xroce_rc between the hosts, its
-# client at h1 (backward: at h2), and makes its results ours
+# rc LABEL FORWARD|BACKWARD|WITHIN ARGUMENTS... - runs xroce_rc between the hosts,
+# its client at h1 (backward: at h2; within: both at h1), and makes its results ours
 rc() {
 	local label=$1 from=$2 sock pid
 	local nsc=$RNS1 client=(-d "$RDMA1") nss=$RNS2 server=(-d "$RDMA2") swap
 	shift 2
 	[ "$DEVTYPE1" != rxe ] || client+=(-x)
 	[ "$DEVTYPE2" != rxe ] || server+=(-x)
-	if [ "$from" = backward ]; then
+	case $from in
+	backward)
 		nsc=$RNS2 nss=$RNS1
 		swap=("${client[@]}") client=("${server[@]}") server=("${swap[@]}")
-	fi
+		;;
+	within)	nss=$RNS1 server=("${client[@]}") ;;
+	esac
 	sock=$TOPO_TMP/sock
 	case " $* " in *' -6 '*) server+=(-6) ;; esac
 	bg "$nss" "$LIBDIR/../rc/xroce_rc" -s "$sock" "${server[@]}"
