@@ -6,10 +6,7 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/skbuff.h>
-#include <net/dsfield.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/xdp.h>
@@ -158,13 +155,6 @@ static u16 ndev_vlan(const struct net_device *ndev)
 	return is_vlan_dev(ndev) ? vlan_dev_vlan_id(ndev) : XROCE_NO_VLAN;
 }
 
-static bool l3_is_ce(const u8 *l3)
-{
-	return INET_ECN_is_ce(l3[0] >> 4 == 4 ?
-			      ipv4_get_dsfield((const void *)l3) :
-			      ipv6_get_dsfield((const void *)l3));
-}
-
 /**
  * xroce_rx_skb() - take in a packet that came to a link
  * @link: the link
@@ -177,11 +167,10 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	u32 drop = XROCE_CNT_DROP_OPTIONS;
 	u32 udp = skb_transport_offset(skb);
 	struct xroce_krx krx;
-	u32 l3_len, len;
+	u32 len;
 
-	l3_len = skb_network_header_len(skb);
-	if (l3_len != (ip_hdr(skb)->version == 4 ? sizeof(struct iphdr) :
-						   sizeof(struct ipv6hdr)))
+	if (skb_network_header_len(skb) !=
+	    xroce_l3_len(skb_network_header(skb)))
 		goto drop;
 	drop = XROCE_CNT_DROP_SHORT;
 	len = ntohs(udp_hdr(skb)->len);
@@ -201,7 +190,7 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	krx.rx.len = len;
 	krx.rx.vlan = skb_vlan_tag_present(skb) ? skb_vlan_tag_get(skb) :
 						  ndev_vlan(skb->dev);
-	krx.rx.ce = l3_is_ce(krx.rx.l3);
+	krx.rx.ce = INET_ECN_is_ce(xroce_l3_dsfield(krx.rx.l3));
 	krx.rx.looped = false;
 	xroce_rx(&krx.rx);
 	xroce_trace_rx(link, skb, krx.rx.verdict);
@@ -223,14 +212,12 @@ drop:
 void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f)
 {
 	u8 *l3 = f->seg[0].p, *l2 = l3 - f->l2_len;
-	u32 l4 = l3[0] >> 4 == 4 ? sizeof(struct iphdr) :
-				   sizeof(struct ipv6hdr);
 	struct xdp_buff xdp = { .data = l2, .data_end = l3 + f->len };
 	struct xroce_krx krx;
 
 	krx.skb = NULL;
 	krx.xdp = &xdp;
-	krx.bth = l3 + l4 + sizeof(struct udphdr);
+	krx.bth = l3 + xroce_l3_len(l3) + sizeof(struct udphdr);
 	krx.linear = xdp.data_end - (void *)krx.bth;
 	krx.rx.dev = &link->dev;
 	krx.rx.l3 = l3;
@@ -238,7 +225,7 @@ void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f)
 	krx.rx.vlan = f->l2_len == VLAN_ETH_HLEN ?
 		      ntohs(((struct vlan_ethhdr *)l2)->h_vlan_TCI) :
 		      ndev_vlan(link->ndev);
-	krx.rx.ce = l3_is_ce(l3);
+	krx.rx.ce = INET_ECN_is_ce(xroce_l3_dsfield(l3));
 	krx.rx.looped = true;
 	xroce_rx(&krx.rx);
 	/* For whoever looks it is as a wire would have brought it. */

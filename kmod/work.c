@@ -281,13 +281,14 @@ static int poll_cqs(struct xroce_work *work, int budget)
 
 static void loop_rx(struct xroce_kqp *kqp, struct xroce_frame *f)
 {
-	struct xroce_link *link;
+	struct xroce_link *link = kqp->link;
 	union ib_gid gid;
 
 	xroce_l3_dgid(f->seg[0].p, &gid);
-	/* To a group: those who hear what the link sends. */
-	link = rdma_is_multicast_addr((struct in6_addr *)&gid) ? kqp->link :
-	       xroce_link_by_gid_rcu(kqp->link->net, &gid);
+	/* To itself mostly; or to a group: those who hear what the link sends. */
+	if (!xroce_link_has_gid(link, &gid) &&
+	    !rdma_is_multicast_addr((struct in6_addr *)&gid))
+		link = xroce_link_by_gid_rcu(link->net, &gid);
 	if (link)
 		xroce_rx_looped(link, f);
 	else

@@ -5,11 +5,8 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
-#include <net/dsfield.h>
 #include <net/route.h>
 #include <net/xdp.h>
 
@@ -48,21 +45,12 @@ static struct sk_buff *frame_give_up(struct xroce_kqp *kqp,
 {
 	struct sk_buff *skb = to_kframe(f)->skb;
 	u8 prio = f->prio;
-	u8 dsfield;
 
 	skb_reset_network_header(skb);
-	if (ip_hdr(skb)->version == 4) {
-		skb->protocol = htons(ETH_P_IP);
-		skb_set_transport_header(skb, sizeof(struct iphdr));
-		dsfield = ipv4_get_dsfield(ip_hdr(skb));
-	} else {
-		skb->protocol = htons(ETH_P_IPV6);
-		skb_set_transport_header(skb, sizeof(struct ipv6hdr));
-		dsfield = ipv6_get_dsfield(ipv6_hdr(skb));
-	}
+	skb_set_transport_header(skb, xroce_l3_len(skb->data));
 	skb->dev = kqp->link->ndev;
 	/* A VLAN under the link makes the tag's priority of it. */
-	skb->priority = prio ?: rt_tos2priority(dsfield);
+	skb->priority = prio ?: rt_tos2priority(xroce_l3_dsfield(skb->data));
 	/* One transmit queue for all of a QP, so that order is kept. */
 	skb_set_hash(skb, hash_32(kqp->qp.hot.qpn, 32), PKT_HASH_TYPE_L4);
 	return skb;

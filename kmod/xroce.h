@@ -17,6 +17,7 @@
 #include <linux/netdevice.h>
 #include <linux/refcount.h>
 #include <linux/xarray.h>
+#include <net/dsfield.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/uverbs_ioctl.h>
@@ -492,6 +493,17 @@ void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f);
 struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 			      struct xroce_krx *krx);
 void xroce_l3_dgid(const u8 *l3, union ib_gid *gid);
+
+static inline u32 xroce_l3_len(const u8 *l3)
+{
+	return *l3 >> 4 == 4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+}
+
+static inline u8 xroce_l3_dsfield(const u8 *l3)
+{
+	return *l3 >> 4 == 4 ? ipv4_get_dsfield((const void *)l3) :
+			       ipv6_get_dsfield((const void *)l3);
+}
 
 /*
  * trace.c: each packet once, for whoever looks. In the order of a sender: a copy
