@@ -14,40 +14,29 @@
 
 #include "xroce.h"
 
-/* The bytes at @off of an XDP frame's fragments, up to @len of them. */
-static const u8 *xdp_frag(struct xdp_buff *xdp, u32 off, u32 *len)
+/* The contiguous bytes at @off from the BTH, up to @len; never none. */
+static const u8 *xdp_span(const struct xroce_krx *krx, u32 off, u32 *len)
 {
+	static const u8 none[1];
 	const struct skb_shared_info *info;
-	const skb_frag_t *frag;
-	u32 i;
+	const skb_frag_t *frag, *end;
 
-	if (!xdp_buff_has_frags(xdp))
-		return NULL;
-	info = xdp_get_shared_info_from_buff(xdp);
-	for (i = 0; i < info->nr_frags; i++) {
-		frag = &info->frags[i];
+	if (off < krx->linear) {
+		*len = min(*len, krx->linear - off);
+		return krx->bth + off;
+	}
+	off -= krx->linear;
+	info = xdp_get_shared_info_from_buff(krx->xdp);
+	end = info->frags;
+	if (xdp_buff_has_frags(krx->xdp))
+		end += info->nr_frags;
+	for (frag = info->frags; frag < end; frag++) {
 		if (off < skb_frag_size(frag)) {
 			*len = min(*len, skb_frag_size(frag) - off);
 			return (u8 *)skb_frag_address(frag) + off;
 		}
 		off -= skb_frag_size(frag);
 	}
-	return NULL;
-}
-
-/* The contiguous bytes at @off from the BTH, up to @len; never none. */
-static const u8 *xdp_span(const struct xroce_krx *krx, u32 off, u32 *len)
-{
-	static const u8 none[1];
-	const u8 *p;
-
-	if (off < krx->linear) {
-		*len = min(*len, krx->linear - off);
-		return krx->bth + off;
-	}
-	p = xdp_frag(krx->xdp, off - krx->linear, len);
-	if (p)
-		return p;
 	/* Lengths have been checked: this is for a driver that lies. */
 	*len = 1;
 	return none;
