@@ -410,7 +410,10 @@ static void map_again(struct attack *a)
 	if (p == MAP_FAILED)
 		return;
 	p[rnd() % len] = rnd();
-	munmap(p + (one_in(2) && len > 4096 ? 4096 : 0), len);
+	if (one_in(2) && len > 4096)
+		munmap(p + 4096, len - 4096);
+	else
+		munmap(p, len);
 }
 
 /* One process: what it leaves is for the kernel to clean up, under fire. */
