@@ -192,6 +192,9 @@ static void give_away(struct sim_ep *ep, struct xroce_frame *f)
 {
 	u8 buf[48 + 44 + 4096 + 4];
 
+	/* Here it goes over a wire like all others. */
+	if (f->route == XROCE_ROUTE_HOST)
+		xroce_frame_icrc(f);
 	memcpy(buf, f->seg[0].p, f->seg[0].len);
 	if (f->seg[1].len)
 		memcpy(buf + f->seg[0].len, f->seg[1].p, f->seg[1].len);
