@@ -73,12 +73,13 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 
 /*
  * 7.0 and later: registration may name a DMA handle, of which a link has none;
- * another name for pinning.
+ * another name for pinning; counters are bound to for a port.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
 #define xroce_umem_get(ib, addr, len, access) ib_umem_get(ib, addr, len, access)
 #else
 #define XROCE_HAVE_DMAH
+#define XROCE_HAVE_COUNTER_PORT
 #define xroce_umem_get(ib, addr, len, access) \
 	ib_umem_get_va(ib, addr, len, access)
 #endif

@@ -316,6 +316,7 @@ void xroce_ib_init(struct xroce_link *link)
 	ib_set_device_ops(ib, &xroce_post_ops);
 	ib_set_device_ops(ib, &xroce_res_ops);
 	ib_set_device_ops(ib, &xroce_pma_ops);
+	ib_set_device_ops(ib, &xroce_counter_ops);
 }
 
 /**

@@ -253,6 +253,8 @@ static struct xroce_link *link_alloc(struct net *net, struct net_device *ndev)
 	spin_lock_init(&link->gid_lock);
 	hash_init(link->gids);
 	mutex_init(&link->xdp_lock);
+	mutex_init(&link->bound_lock);
+	INIT_LIST_HEAD(&link->bound);
 	xroce_mcast_init(link);
 	INIT_HLIST_NODE(&link->node);
 	return link;

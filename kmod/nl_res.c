@@ -3,7 +3,7 @@
  * What netlink tells of objects: our own family of windows and address handles,
  * RDMA netlink of the rest. Process context; what is found in a table lives until
  * the RCU read side ends, what ib_core hands in may be going: of that only the
- * living part is looked at. Per-CPU counters are summed without a lock.
+ * living part is looked at.
  */
 #include <net/genetlink.h>
 #include <uapi/linux/xroce_netlink.h>
@@ -85,12 +85,6 @@ struct fact {
 	const char *name;
 	u64 value;
 	bool hex;
-};
-
-static const struct rdma_stat_desc xroce_descs[XROCE_CNT_MAX] = {
-#define XROCE_CNT_DESC(sym, str, text) { .name = #str },
-	XROCE_COUNTERS(XROCE_CNT_DESC)
-#undef XROCE_CNT_DESC
 };
 
 /* And of counters, if there are some, those that are not 0. Who calls cancels. */
@@ -204,46 +198,9 @@ static int fill_srq(struct sk_buff *skb, struct ib_srq *ib)
 	}, 4, NULL);
 }
 
-static struct rdma_hw_stats *xroce_ib_alloc_stats(struct ib_device *ib,
-						  u32 port)
-{
-	return rdma_alloc_hw_stats_struct(xroce_descs, XROCE_CNT_MAX,
-					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
-}
-
-/**
- * xroce_link_count() - a counter of all CPUs
- * @link: the link
- * @c: which one
- */
-u64 xroce_link_count(const struct xroce_link *link, enum xroce_counter c)
-{
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(link->counters, cpu)->v[c]);
-	return sum;
-}
-
-static int xroce_ib_get_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
-			      u32 port, int index)
-{
-	u32 i;
-
-	/* The device itself has none, only its port. */
-	if (!port)
-		return -EINVAL;
-	for (i = 0; i < XROCE_CNT_MAX; i++)
-		stats->value[i] = xroce_link_count(to_xlink(ib), i);
-	return XROCE_CNT_MAX;
-}
-
 const struct ib_device_ops xroce_res_ops = {
 	.fill_res_qp_entry = fill_qp,
 	.fill_res_cq_entry = fill_cq,
 	.fill_res_mr_entry = fill_mr,
 	.fill_res_srq_entry = fill_srq,
-	.alloc_hw_port_stats = xroce_ib_alloc_stats,
-	.get_hw_stats = xroce_ib_get_stats,
 };

@@ -55,6 +55,7 @@
 struct bpf_link;
 struct dma_buf;
 struct netlink_ext_ack;
+struct xroce_bound;
 struct xdp_buff;
 struct xdp_md;
 struct xdp_rxq_info;
@@ -83,6 +84,9 @@ struct xroce_counters {
  * @srqs: shared receive queues there are
  * @gsi: QP 1, RCU; ib_core makes one at a time
  * @groups: multicast groups with a QP in each, see mcast.c
+ * @bound: QPs that are bound to counters
+ * @bound_count: what all such counters together have, those that are gone too
+ * @counter_id: number of the last such counter
  */
 struct xroce_link {
 	struct ib_device ib;
@@ -103,6 +107,10 @@ struct xroce_link {
 	struct mutex group_lock;	/* writers of groups, membership */
 	DECLARE_HASHTABLE(groups, 6);
 	u32 group_count;
+	struct mutex bound_lock;	/* bound, bound_count, see counter.c */
+	struct list_head bound;
+	struct xroce_counters bound_count;
+	u32 counter_id;
 	struct hlist_node node;
 	bool active;
 };
@@ -207,6 +215,7 @@ struct xroce_ibcq {
  * @xdp: what a burst is handed to the netdev in; its sender's
  * @xdp_stuck: bursts in a row of which the netdev took no XDP frame; its sender's
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
+ * @bound: to which counter, or NULL; see counter.c
  */
 struct xroce_kqp {
 	struct xroce_qp qp;
@@ -233,6 +242,7 @@ struct xroce_kqp {
 	struct xdp_frame *xdp[XROCE_BATCH];
 	u8 xdp_stuck;
 	int steer_cpu;
+	struct xroce_bound *bound;
 	struct rcu_head rcu;
 };
 
@@ -366,11 +376,15 @@ void xroce_link_exit(void);
 void xroce_ib_init(struct xroce_link *link);
 int xroce_ib_register(struct xroce_link *link, const char *name);
 u32 xroce_link_mtu(const struct xroce_link *link);
-u64 xroce_link_count(const struct xroce_link *link, enum xroce_counter c);
 bool xroce_link_active(const struct xroce_link *link);
+
+/* counter.c: counters by name, and their values. */
+extern const struct rdma_stat_desc xroce_descs[XROCE_CNT_MAX];
+u64 xroce_link_count(const struct xroce_link *link, enum xroce_counter c);
 
 /* ib_qp.c and so on: the verbs of each. */
 extern const struct ib_device_ops xroce_ah_ops;
+extern const struct ib_device_ops xroce_counter_ops;
 extern const struct ib_device_ops xroce_srq_ops;
 extern const struct ib_device_ops xroce_mcast_ops;
 extern const struct ib_device_ops xroce_pma_ops;
