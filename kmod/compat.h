@@ -92,20 +92,16 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /* What an XDP frame says of its memory: before 6.15 also which pool it is of. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 static inline void xroce_xdp_frame_mem(struct xdp_frame *xdp,
 				       const struct page_pool *pool)
 {
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 	xdp->mem.type = MEM_TYPE_PAGE_POOL;
 	xdp->mem.id = pool->xdp_mem_id;
-}
 #else
-static inline void xroce_xdp_frame_mem(struct xdp_frame *xdp,
-				       const struct page_pool *pool)
-{
 	xdp->mem_type = MEM_TYPE_PAGE_POOL;
-}
 #endif
+}
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 static inline void sk_drops_inc(struct sock *sk)

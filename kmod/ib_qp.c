@@ -450,12 +450,9 @@ static struct xroce_kqp *kqp_get(struct ib_qp *ib)
 {
 	struct xroce_kqp *kqp;
 
-	rcu_read_lock();
+	guard(rcu)();
 	kqp = READ_ONCE(container_of(ib, struct xroce_ibqp, ib)->kqp);
-	if (kqp && !refcount_inc_not_zero(&kqp->users))
-		kqp = NULL;
-	rcu_read_unlock();
-	return kqp;
+	return kqp && refcount_inc_not_zero(&kqp->users) ? kqp : NULL;
 }
 
 static int xroce_ib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr,

@@ -128,18 +128,17 @@ static int xroce_ib_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
 
 	if (mask & ~(IB_SRQ_LIMIT | IB_SRQ_MAX_WR))
 		return -EOPNOTSUPP;
-	mutex_lock(&srq->modify);
+	guard(mutex)(&srq->modify);
 	if (mask & IB_SRQ_LIMIT && attr->srq_limit >
 	    (mask & IB_SRQ_MAX_WR ? attr->max_wr : srq->max_wr))
-		err = -EINVAL;
-	else if (mask & IB_SRQ_MAX_WR)
+		return -EINVAL;
+	if (mask & IB_SRQ_MAX_WR)
 		err = ksrq_resize(srq, attr->max_wr, udata);
 	if (!err && mask & IB_SRQ_LIMIT) {
 		spin_lock_irq(&srq->rq.lock);
 		srq->rq.limit = attr->srq_limit;
 		spin_unlock_irq(&srq->rq.lock);
 	}
-	mutex_unlock(&srq->modify);
 	return err;
 }
 

@@ -71,21 +71,15 @@ struct xroce_link *xroce_link_get(struct net_device *ndev)
  */
 struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name)
 {
-	struct xroce_link *link, *found = NULL;
+	struct xroce_link *link;
 	int bkt;
 
+	guard(rcu)();
 	/* Not dev_name(), whose memory a rename frees. */
-	rcu_read_lock();
-	hash_for_each_rcu(xroce_links, bkt, link, node) {
-		if (!net_eq(link->net, net) ||
-		    strcmp(link->ib.name, name))
-			continue;
-		if (ib_device_try_get(&link->ib))
-			found = link;
-		break;
-	}
-	rcu_read_unlock();
-	return found;
+	hash_for_each_rcu(xroce_links, bkt, link, node)
+		if (net_eq(link->net, net) && !strcmp(link->ib.name, name))
+			return ib_device_try_get(&link->ib) ? link : NULL;
+	return NULL;
 }
 
 /**
@@ -198,16 +192,11 @@ static struct net *link_net(struct net *net, const struct net_device *ndev)
 
 static int link_list(struct xroce_link *link)
 {
-	int err = -EEXIST;
-
-	mutex_lock(&xroce_links_lock);
-	if (!link_find(link->ndev)) {
-		hash_add_rcu(xroce_links, &link->node,
-			     (unsigned long)link->ndev);
-		err = 0;
-	}
-	mutex_unlock(&xroce_links_lock);
-	return err;
+	guard(mutex)(&xroce_links_lock);
+	if (link_find(link->ndev))
+		return -EEXIST;
+	hash_add_rcu(xroce_links, &link->node, (unsigned long)link->ndev);
+	return 0;
 }
 
 static int link_start(struct xroce_link *link, struct net *net,
@@ -358,19 +347,17 @@ static struct notifier_block xroce_netdev_notifier = {
 
 static struct xroce_link *link_of_net(struct net *net)
 {
-	struct xroce_link *link, *found = NULL;
+	struct xroce_link *link;
 	int bkt;
 
-	mutex_lock(&xroce_links_lock);
+	guard(mutex)(&xroce_links_lock);
 	hash_for_each(xroce_links, bkt, link, node) {
 		if (net_eq(link->net, net)) {
-			found = link;
-			get_device(&found->ib.dev);
-			break;
+			get_device(&link->ib.dev);
+			return link;
 		}
 	}
-	mutex_unlock(&xroce_links_lock);
-	return found;
+	return NULL;
 }
 
 /*

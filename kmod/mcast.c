@@ -108,12 +108,9 @@ static int group_add(struct xroce_link *link, struct xroce_kqp *kqp,
 static int xroce_ib_attach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 {
 	struct xroce_link *link = to_xlink(ib->device);
-	int err;
 
-	mutex_lock(&link->group_lock);
-	err = group_add(link, to_kqp(ib), gid);
-	mutex_unlock(&link->group_lock);
-	return err;
+	guard(mutex)(&link->group_lock);
+	return group_add(link, to_kqp(ib), gid);
 }
 
 static int xroce_ib_detach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
@@ -122,18 +119,17 @@ static int xroce_ib_detach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 	struct xroce_group *g;
 	u32 n;
 
-	mutex_lock(&link->group_lock);
+	guard(mutex)(&link->group_lock);
 	g = group_find(link, gid, to_kqp(ib), &n);
-	if (g) {
-		hash_del_rcu(&g->node);
-		kfree_rcu(g, rcu);
-		if (n == 1) {
-			link->group_count--;
-			group_tell(link, gid, false);
-		}
+	if (!g)
+		return -EINVAL;
+	hash_del_rcu(&g->node);
+	kfree_rcu(g, rcu);
+	if (n == 1) {
+		link->group_count--;
+		group_tell(link, gid, false);
 	}
-	mutex_unlock(&link->group_lock);
-	return g ? 0 : -EINVAL;
+	return 0;
 }
 
 /**

@@ -101,14 +101,10 @@ static enum xroce_xdp_mode xdp_mode(const struct net_device *ndev,
 static u32 xdp_prog_id(const struct bpf_link *xdp)
 {
 	const struct bpf_prog *prog;
-	u32 id = 0;
 
-	rcu_read_lock();
+	guard(rcu)();
 	prog = READ_ONCE(xdp->prog);
-	if (prog)
-		id = prog->aux->id;
-	rcu_read_unlock();
-	return id;
+	return prog ? prog->aux->id : 0;
 }
 
 static int put_xdp(struct sk_buff *skb, struct xroce_link *link)
@@ -116,15 +112,14 @@ static int put_xdp(struct sk_buff *skb, struct xroce_link *link)
 	enum xroce_xdp_mode mode;
 	int err;
 
-	mutex_lock(&link->xdp_lock);
+	guard(mutex)(&link->xdp_lock);
 	mode = xdp_mode(link->ndev, link->xdp);
 	err = nla_put_u32(skb, XROCE_A_LINK_XDP_MODE, mode);
-	if (!err && mode != XROCE_XDP_MODE_OFF)
-		err = nla_put_u32(skb, XROCE_A_LINK_XDP_PROG_ID,
-				  xdp_prog_id(link->xdp)) ?:
-		      nla_put_u32(skb, XROCE_A_LINK_XDP_LINK_ID, link->xdp->id);
-	mutex_unlock(&link->xdp_lock);
-	return err;
+	if (err || mode == XROCE_XDP_MODE_OFF)
+		return err;
+	return nla_put_u32(skb, XROCE_A_LINK_XDP_PROG_ID,
+			   xdp_prog_id(link->xdp)) ?:
+	       nla_put_u32(skb, XROCE_A_LINK_XDP_LINK_ID, link->xdp->id);
 }
 
 static int put_steer(struct sk_buff *skb, struct xroce_link *link)
@@ -243,9 +238,8 @@ static void xdp_replace(struct xroce_link *link, struct bpf_link *xdp)
  */
 void xroce_link_xdp_detach(struct xroce_link *link)
 {
-	mutex_lock(&link->xdp_lock);
+	guard(mutex)(&link->xdp_lock);
 	xdp_replace(link, NULL);
-	mutex_unlock(&link->xdp_lock);
 }
 
 static int link_xdp_set(struct xroce_link *link, struct nlattr *fd,
@@ -258,17 +252,15 @@ static int link_xdp_set(struct xroce_link *link, struct nlattr *fd,
 		NL_SET_ERR_MSG_ATTR(extack, fd, "xdp-fd is not a bpf_link");
 		return PTR_ERR(xdp);
 	}
-	mutex_lock(&link->xdp_lock);
+	guard(mutex)(&link->xdp_lock);
 	if (xdp->type != BPF_LINK_TYPE_XDP ||
 	    xdp_mode(link->ndev, xdp) == XROCE_XDP_MODE_OFF) {
-		mutex_unlock(&link->xdp_lock);
 		bpf_link_put(xdp);
 		NL_SET_ERR_MSG_ATTR(extack, fd,
 				    "xdp-fd is not attached as XDP to this link's network device");
 		return -EINVAL;
 	}
 	xdp_replace(link, xdp);
-	mutex_unlock(&link->xdp_lock);
 	return 0;
 }
 

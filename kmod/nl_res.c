@@ -114,25 +114,24 @@ static int fill_qp(struct sk_buff *skb, struct ib_qp *ib)
 	const struct xroce_hot *hot;
 	const struct xroce_req *req;
 	struct xroce_kqp *kqp;
-	int err = 0;
+	int err;
 
-	rcu_read_lock();
+	guard(rcu)();
 	kqp = READ_ONCE(container_of(ib, struct xroce_ibqp, ib)->kqp);
-	if (kqp) {
-		hot = &kqp->qp.hot;
-		req = &kqp->qp.req;
-		spin_lock_bh(&kqp->qp.lock);
-		err = put_facts(skb, (const struct fact []){
-				{ "una", hot->una }, { "next", hot->next },
-				{ "max", hot->max }, { "epsn", hot->epsn },
-				{ "msn", hot->msn }, { "cwnd", req->cwnd },
-				{ "ssthresh", req->ssthresh },
-				{ "retries", req->retries },
-				{ "rnr_retries", req->rnr_retries },
-		}, 9, kqp->qp.count);
-		spin_unlock_bh(&kqp->qp.lock);
-	}
-	rcu_read_unlock();
+	if (!kqp)
+		return 0;
+	hot = &kqp->qp.hot;
+	req = &kqp->qp.req;
+	spin_lock_bh(&kqp->qp.lock);
+	err = put_facts(skb, (const struct fact []){
+			{ "una", hot->una }, { "next", hot->next },
+			{ "max", hot->max }, { "epsn", hot->epsn },
+			{ "msn", hot->msn }, { "cwnd", req->cwnd },
+			{ "ssthresh", req->ssthresh },
+			{ "retries", req->retries },
+			{ "rnr_retries", req->rnr_retries },
+	}, 9, kqp->qp.count);
+	spin_unlock_bh(&kqp->qp.lock);
 	return err;
 }
 
