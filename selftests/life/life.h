@@ -21,8 +21,11 @@
 #define SLOT		4096
 #define UD_MAX		1024
 
-/* The last has its receives from a shared queue */
-enum { Q_RC, Q_UC, Q_UD, Q_SRQ, NQ };
+/*
+ * One has its receives from a shared queue. That of XRC is the sender; its target
+ * and the queue that it receives into are beside it.
+ */
+enum { Q_RC, Q_UC, Q_UD, Q_SRQ, Q_XRC, NQ };
 
 /**
  * struct shared - what the two sides and their parent tell each other
@@ -51,6 +54,8 @@ struct shared {
 /* What a peer has to know. */
 struct peer {
 	uint32_t qpn[NQ];
+	uint32_t target;
+	uint32_t srqn;
 	uint32_t psn;
 	uint32_t rkey;
 	uint64_t va;
@@ -74,9 +79,12 @@ struct side {
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
+	struct ibv_srq *xsrq;
+	struct ibv_xrcd *xrcd;
 	struct ibv_mr *mr;
 	struct ibv_ah *ah;
 	struct ibv_qp *qp[NQ];
+	struct ibv_qp *target;
 	struct peer peer;
 	uint8_t *mem;
 	uint8_t gid_index;
@@ -123,6 +131,11 @@ static inline size_t counter_off(int q)
 
 extern struct shared *shared;
 extern struct opts opts;
+
+static inline bool reliable(int q)
+{
+	return q != Q_UC && q != Q_UD;
+}
 
 static inline bool stopped(const struct side *s)
 {

@@ -87,7 +87,12 @@ static void find_gid(struct side *s, union ibv_gid *gid)
 
 static enum ibv_qp_type qp_type(int q)
 {
-	return q == Q_UC ? IBV_QPT_UC : q == Q_UD ? IBV_QPT_UD : IBV_QPT_RC;
+	static const enum ibv_qp_type type[] = {
+		[Q_RC] = IBV_QPT_RC, [Q_UC] = IBV_QPT_UC, [Q_UD] = IBV_QPT_UD,
+		[Q_SRQ] = IBV_QPT_RC, [Q_XRC] = IBV_QPT_XRC_SEND,
+	};
+
+	return type[q];
 }
 
 static void make_memory(struct side *s)
@@ -106,42 +111,79 @@ static void make_memory(struct side *s)
 				IBV_ACCESS_REMOTE_ATOMIC));
 }
 
-static void make_qps(struct side *s)
+static void to_init(struct side *s, struct ibv_qp *qp)
 {
-	struct ibv_srq_init_attr srq = { .attr = { RECVS, 1, 0 } };
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
 		.qkey = 0x11111111,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 	};
-	int i, mask;
+	int mask = IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX;
+
+	mask |= qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+	if (qp->qp_type != IBV_QPT_UC)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ |
+					IBV_ACCESS_REMOTE_ATOMIC;
+	NEED(!ibv_modify_qp(qp, &attr, mask));
+}
+
+/* Of XRC: a domain, in it a target for the peer's sender, and a queue for both */
+static void make_xrc(struct side *s)
+{
+	struct ibv_xrcd_init_attr domain = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_srq_init_attr_ex srq = {
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.attr = { RECVS, 1, 0 },
+		.srq_type = IBV_SRQT_XRC,
+		.pd = s->pd,
+		.cq = s->cq,
+	};
+	struct ibv_qp_init_attr_ex target = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+	};
+
+	NEED(s->xrcd = ibv_open_xrcd(s->ctx, &domain));
+	srq.xrcd = target.xrcd = s->xrcd;
+	NEED(s->xsrq = ibv_create_srq_ex(s->ctx, &srq));
+	NEED(s->target = ibv_create_qp_ex(s->ctx, &target));
+	to_init(s, s->target);
+}
+
+static void make_qps(struct side *s)
+{
+	struct ibv_srq_init_attr srq = { .attr = { RECVS, 1, 0 } };
+	int i;
 
 	NEED(s->srq = ibv_create_srq(s->pd, &srq));
+	make_xrc(s);
 	for (i = 0; i < NQ; i++) {
 		struct ibv_qp_init_attr init = {
 			.send_cq = s->cq,
-			.recv_cq = s->cq,
+			.recv_cq = i == Q_XRC ? NULL : s->cq,
 			.srq = i == Q_SRQ ? s->srq : NULL,
 			.qp_type = qp_type(i),
-			.cap = { SENDS, RECVS, 1, 1, 64 },
+			.cap = { SENDS, i == Q_XRC ? 0 : RECVS, 1,
+				 i != Q_XRC, 64 },
 		};
 
 		NEED(s->qp[i] = ibv_create_qp(s->pd, &init));
-		mask = IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX;
-		mask |= i == Q_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
-		attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-		if (init.qp_type == IBV_QPT_RC)
-			attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ |
-						IBV_ACCESS_REMOTE_ATOMIC;
-		NEED(!ibv_modify_qp(s->qp[i], &attr, mask));
+		to_init(s, s->qp[i]);
 	}
 }
 
-static void connect_qp(struct side *s, int i, uint32_t psn)
+static void connect_qp(struct side *s, struct ibv_qp *qp, uint32_t to,
+		       uint32_t psn)
 {
 	struct ibv_qp_attr attr = {
 		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = s->peer.qpn[i],
+		.dest_qp_num = to,
 		.rq_psn = s->peer.psn,
 		.sq_psn = psn,
 		.max_dest_rd_atomic = 4,
@@ -158,20 +200,22 @@ static void connect_qp(struct side *s, int i, uint32_t psn)
 	};
 	int rtr = IBV_QP_STATE, rts = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	if (i != Q_UD)
+	if (qp->qp_type != IBV_QPT_UD)
 		rtr |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 		       IBV_QP_RQ_PSN;
 	else
 		NEED(s->ah = ibv_create_ah(s->pd, &attr.ah_attr));
-	if (qp_type(i) == IBV_QPT_RC) {
+	if (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_RECV) {
 		rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+		rts |= IBV_QP_TIMEOUT;
+	}
+	if (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_SEND)
 		rts |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 		       IBV_QP_MAX_QP_RD_ATOMIC;
-	}
 	attr.qp_state = IBV_QPS_RTR;
-	NEED(!ibv_modify_qp(s->qp[i], &attr, rtr));
+	NEED(!ibv_modify_qp(qp, &attr, rtr));
 	attr.qp_state = IBV_QPS_RTS;
-	NEED(!ibv_modify_qp(s->qp[i], &attr, rts));
+	NEED(!ibv_modify_qp(qp, &attr, rts));
 }
 
 static void swap(int fd, const void *out, void *in, size_t len)
@@ -196,16 +240,23 @@ void side_make(struct side *s, int fd)
 	make_qps(s);
 	for (i = 0; i < NQ; i++)
 		self.qpn[i] = s->qp[i]->qp_num;
+	self.target = s->target->qp_num;
+	NEED(!ibv_get_srq_num(s->xsrq, &self.srqn));
 	self.rkey = s->mr->rkey;
 	self.va = (uintptr_t)s->mem;
 	swap(fd, &self, &s->peer, sizeof(self));
 	for (i = 0; i < NQ; i++)
-		connect_qp(s, i, self.psn);
+		connect_qp(s, s->qp[i], i == Q_XRC ? s->peer.target :
+						     s->peer.qpn[i], self.psn);
+	connect_qp(s, s->target, s->peer.qpn[Q_XRC], self.psn);
 	/* Nobody sends before both are there */
 	swap(fd, &self, &self, 1);
 }
 
-enum { O_QP, O_CQ = NQ, O_SRQ, O_MR, O_AH, O_PD, O_CHANNEL, O_END };
+enum {
+	O_QP, O_TARGET = NQ, O_CQ, O_SRQ, O_XSRQ, O_XRCD, O_MR, O_AH, O_PD,
+	O_CHANNEL, O_END
+};
 
 static int destroy(struct side *s, int o)
 {
@@ -214,6 +265,12 @@ static int destroy(struct side *s, int o)
 		return ibv_destroy_cq(s->cq);
 	case O_SRQ:
 		return ibv_destroy_srq(s->srq);
+	case O_TARGET:
+		return ibv_destroy_qp(s->target);
+	case O_XSRQ:
+		return ibv_destroy_srq(s->xsrq);
+	case O_XRCD:
+		return ibv_close_xrcd(s->xrcd);
 	case O_MR:
 		return ibv_dereg_mr(s->mr);
 	case O_AH:
@@ -234,11 +291,13 @@ static unsigned int users(int o)
 
 	switch (o) {
 	case O_CQ:
-		return qps;
+		return qps | 1 << O_XSRQ;
 	case O_SRQ:
 		return 1 << Q_SRQ;
 	case O_PD:
-		return qps | 1 << O_SRQ | 1 << O_MR | 1 << O_AH;
+		return qps | 1 << O_SRQ | 1 << O_XSRQ | 1 << O_MR | 1 << O_AH;
+	case O_XRCD:
+		return 1 << O_TARGET | 1 << O_XSRQ;
 	case O_CHANNEL:
 		return 1 << O_CQ;
 	default:

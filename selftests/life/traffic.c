@@ -52,8 +52,10 @@ static int post_recv(struct side *s, int q, int i)
 		.num_sge = 1,
 	};
 
-	return q == Q_SRQ ? ibv_post_srq_recv(s->srq, &wr, &bad) :
-			    ibv_post_recv(s->qp[q], &wr, &bad);
+	if (q == Q_SRQ || q == Q_XRC)
+		return ibv_post_srq_recv(q == Q_SRQ ? s->srq : s->xsrq, &wr,
+					 &bad);
+	return ibv_post_recv(s->qp[q], &wr, &bad);
 }
 
 static enum ibv_wr_opcode any_op(int q)
@@ -78,6 +80,7 @@ static int post_send(struct side *s, int q, int i)
 		.num_sge = 1,
 		.opcode = any_op(q),
 		.send_flags = IBV_SEND_SIGNALED,
+		.qp_type.xrc.remote_srqn = s->peer.srqn,
 	};
 	uint64_t va = s->peer.va;
 
@@ -138,7 +141,7 @@ static bool received(struct side *s, const struct ibv_wc *wc, int q, int i)
 	 * UC and UD have them in the order in which the network does, which may
 	 * change where the sender changes CPU.
 	 */
-	if (q != Q_UD && q != Q_UC && seq != s->q[q].seen) {
+	if (reliable(q) && seq != s->q[q].seen) {
 		warnx("message %u, not %u", seq, s->q[q].seen);
 		return bad(s, wc, "one is missing, or came again");
 	}
@@ -153,7 +156,7 @@ static bool sent(struct side *s, const struct ibv_wc *wc, int q, int i)
 	uint64_t old;
 
 	s->q[q].slot[i].busy = false;
-	if (q == Q_RC || q == Q_SRQ)
+	if (reliable(q))
 		shared->progress[s->me][q]++;
 	switch (s->q[q].slot[i].op) {
 	case IBV_WR_RDMA_READ:
@@ -169,13 +172,18 @@ static bool sent(struct side *s, const struct ibv_wc *wc, int q, int i)
 	return true;
 }
 
-/* How a connection may end when its peer, its link or its device does. */
-static bool status_ok(enum ibv_wc_status status)
+/*
+ * How a connection may end when its peer, its link or its device does. The target
+ * of XRC may outlive the queue that is named, for a moment.
+ */
+static bool status_ok(enum ibv_wc_status status, int q)
 {
 	switch (status) {
 	case IBV_WC_WR_FLUSH_ERR:
 	case IBV_WC_RETRY_EXC_ERR:
 		return true;
+	case IBV_WC_REM_INV_REQ_ERR:
+		return q == Q_XRC || shared->any;
 	default:
 		return shared->any;
 	}
@@ -190,7 +198,7 @@ static bool complete(struct side *s, const struct ibv_wc *wc, bool *broken)
 		if (!*broken)
 			shared->status[s->me] = wc->status;
 		*broken = true;
-		return status_ok(wc->status) ||
+		return status_ok(wc->status, q) ||
 		       bad(s, wc, ibv_wc_status_str(wc->status));
 	}
 	if (recv ? !received(s, wc, q, i) : !sent(s, wc, q, i))
@@ -199,12 +207,12 @@ static bool complete(struct side *s, const struct ibv_wc *wc, bool *broken)
 		return true;
 	/* UC and UD send when something comes, for nobody slows them */
 	ret = recv ? post_recv(s, q, i) : 0;
-	if (!ret && recv && (q == Q_UC || q == Q_UD))
+	if (!ret && recv && !reliable(q))
 		for (i = 0; i < SENDS && s->q[q].slot[i].busy; i++)
 			;
 	else if (recv)
 		i = SENDS;
-	if (!ret && i < SENDS && (recv || q == Q_RC || q == Q_SRQ))
+	if (!ret && i < SENDS && (recv || reliable(q)))
 		ret = post_send(s, q, i);
 	if (ret)
 		*broken = true;
