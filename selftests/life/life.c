@@ -11,6 +11,7 @@
  * MODE: kill	 kill -9 of one side or both; the other ends
  *	 destroy one side's objects in random order, the other's afterwards
  *	 revoke	 see revoke.c
+ *	 xrc	 see xrc.c
  *	 ask	 each round for a line on stdin: "end" and "go" begin traffic, which
  *		 is answered by "traffic"; then any line. After "go" the traffic has
  *		 to go on until then. Answered by "ok" or "failed".
@@ -29,8 +30,6 @@
 
 #include "life.h"
 
-#define PATIENCE_MS	60000
-
 static struct pair {
 	struct shared *shared;
 	pid_t pid[2];
@@ -40,7 +39,7 @@ struct shared *shared;		/* a side's own */
 struct opts opts = { .timeout = 12, .rounds = 1 };
 static uint64_t seed = 4711;
 
-enum mode { KILL, DESTROY, REVOKE, ASK };
+enum mode { KILL, DESTROY, REVOKE, XRC, ASK };
 static enum mode mode;
 static bool may_go;
 
@@ -114,13 +113,18 @@ static void begin(struct pair *p)
 	close(fd[1]);
 }
 
-/* A side that has ended is looked at by end(). */
-static bool ended(const struct pair *p, int i)
+/* Who has ended is looked at by life_ends(). */
+bool life_ended(pid_t pid)
 {
 	siginfo_t info = {};
 
-	return !waitid(P_PID, p->pid[i], &info, WEXITED | WNOHANG | WNOWAIT) &&
+	return !waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
 	       info.si_pid;
+}
+
+static bool ended(const struct pair *p, int i)
+{
+	return life_ended(p->pid[i]);
 }
 
 /* All are connected, or will never be: now they may send. */
@@ -207,30 +211,37 @@ static void expect_any(void)
 		pairs[i].shared->any = 1;
 }
 
-/* Return: did the side end in time, as it should? */
-static bool end(struct pair *p, int i, bool killed)
+/* Return: did a process that was told to end, or killed, do so in time? */
+bool life_ends(pid_t pid, const char *who, bool killed)
 {
 	int status, ms;
 	bool ok;
 
-	stop(p, i);
-	for (ms = 0; !ended(p, i); ms++) {
+	for (ms = 0; !life_ended(pid); ms++) {
 		if (ms == PATIENCE_MS) {
-			warnx("side %d hangs:", i);
-			show_stack(p->pid[i]);
-			kill(p->pid[i], SIGKILL);
+			warnx("%s hangs:", who);
+			show_stack(pid);
+			kill(pid, SIGKILL);
 			break;
 		}
 		usleep(1000);
 	}
-	if (waitpid(p->pid[i], &status, 0) != p->pid[i])
+	if (waitpid(pid, &status, 0) != pid)
 		err(1, "waitpid");
 	ok = ms < PATIENCE_MS && (!status || (killed && WIFSIGNALED(status) &&
 					      WTERMSIG(status) == SIGKILL));
 	if (!ok)
-		warnx("pair %d, side %d: status %#x", (int)(p - pairs) + 1, i,
-		      status);
+		warnx("%s: status %#x", who, status);
 	return ok;
+}
+
+static bool end(struct pair *p, int i, bool killed)
+{
+	char who[32];
+
+	stop(p, i);
+	snprintf(who, sizeof(who), "pair %d, side %d", (int)(p - pairs) + 1, i);
+	return life_ends(p->pid[i], who, killed);
 }
 
 /* Both of a pair, whatever becomes of the first. */
@@ -354,10 +365,12 @@ static int run(void)
 				break;
 			may_go = !strcmp(line, "go");
 		}
-		begin_all();
+		if (mode != XRC)
+			begin_all();
 		ok = mode == KILL ? round_kill(i) :
 		     mode == DESTROY ? round_destroy() :
-		     mode == REVOKE ? end_revoke() : round_ask();
+		     mode == REVOKE ? end_revoke() :
+		     mode == XRC ? xrc_round(i) : round_ask();
 		failed += !ok;
 		if (!ok)
 			warnx("round %d failed", i);
@@ -368,13 +381,15 @@ static int run(void)
 static int usage(void)
 {
 	fprintf(stderr, "usage: life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-l] [-m] [-s SEED]\n"
-		"	DEV[@NETNS] DEV[@NETNS] kill|destroy|revoke|ask\n");
+		"	DEV[@NETNS] DEV[@NETNS] kill|destroy|revoke|xrc|ask\n");
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
-	static const char * const modes[] = { "kill", "destroy", "revoke", "ask" };
+	static const char * const modes[] = {
+		"kill", "destroy", "revoke", "xrc", "ask",
+	};
 	int opt, i;
 
 	while ((opt = getopt(argc, argv, "n:p:t:s:lm")) != -1) {
@@ -407,7 +422,7 @@ int main(int argc, char **argv)
 		opts.dev[i] = strtok(argv[optind + i], "@");
 		opts.ns[i] = strtok(NULL, "@");
 	}
-	for (i = 0; i < 4; i++)
+	for (i = 0; i <= ASK; i++)
 		if (!strcmp(argv[optind + 2], modes[i]))
 			mode = i;
 	if (strcmp(argv[optind + 2], modes[mode]))

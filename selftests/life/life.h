@@ -20,6 +20,7 @@
 #define RECVS		16
 #define SLOT		4096
 #define UD_MAX		1024
+#define PATIENCE_MS	60000
 
 /*
  * One has its receives from a shared queue. That of XRC is the sender; its target
@@ -129,6 +130,11 @@ static inline size_t counter_off(int q)
 	return area(AREA_CONST) + SLOT + 64 * q;
 }
 
+#define NEED(p) do {						\
+	if (!(p))						\
+		err(1, "side %d: %s", s->me, #p);		\
+} while (0)
+
 extern struct shared *shared;
 extern struct opts opts;
 
@@ -143,10 +149,19 @@ static inline bool stopped(const struct side *s)
 }
 
 uint32_t rnd(void);
+/* life.c */
+bool life_ended(pid_t pid);
+bool life_ends(pid_t pid, const char *who, bool killed);
 /* side.c */
 void side_prepare(void);
 void side_open(struct side *s);
+void side_find_gid(struct side *s, union ibv_gid *gid);
 void side_make(struct side *s, int fd);
+struct ibv_qp *side_make_qp(struct side *s, int i);
+void side_make_xrc(struct side *s, int fd, int oflags, bool target);
+void side_init_qp(struct side *s, struct ibv_qp *qp);
+void side_connect_qp(struct side *s, struct ibv_qp *qp, uint32_t to,
+		     uint32_t psn);
 bool side_free(struct side *s, bool busy);
 bool side_maps(void);
 /* traffic.c: returns false for what may not be */
@@ -154,5 +169,7 @@ bool traffic(struct side *s);
 /* revoke.c */
 bool revoke_victim(struct side *s);
 bool revoke_flood(struct side *s);
+/* xrc.c */
+bool xrc_round(int n);
 
 #endif /* XROCE_LIFE_H */

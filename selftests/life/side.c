@@ -65,7 +65,7 @@ void side_open(struct side *s)
 	fcntl(s->ctx->async_fd, F_SETFL, O_NONBLOCK);
 }
 
-static void find_gid(struct side *s, union ibv_gid *gid)
+void side_find_gid(struct side *s, union ibv_gid *gid)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	int i;
@@ -79,11 +79,6 @@ static void find_gid(struct side *s, union ibv_gid *gid)
 	}
 	errx(1, "%s has no GID of an IPv4 address", opts.dev[s->me]);
 }
-
-#define NEED(p) do {						\
-	if (!(p))						\
-		err(1, "side %d: %s", s->me, #p);		\
-} while (0)
 
 static enum ibv_qp_type qp_type(int q)
 {
@@ -111,7 +106,8 @@ static void make_memory(struct side *s)
 				IBV_ACCESS_REMOTE_ATOMIC));
 }
 
-static void to_init(struct side *s, struct ibv_qp *qp)
+/* From RESET */
+void side_init_qp(struct side *s, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -128,13 +124,19 @@ static void to_init(struct side *s, struct ibv_qp *qp)
 	NEED(!ibv_modify_qp(qp, &attr, mask));
 }
 
-/* Of XRC: a domain, in it a target for the peer's sender, and a queue for both */
-static void make_xrc(struct side *s)
+/**
+ * side_make_xrc() - a domain of XRC, a queue in it, and a target
+ * @s: the side, with a PD and a CQ
+ * @fd: the file that is the domain's name, -1: none
+ * @oflags: O_CREAT, O_EXCL
+ * @target: whether to make one
+ */
+void side_make_xrc(struct side *s, int fd, int oflags, bool target)
 {
 	struct ibv_xrcd_init_attr domain = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = -1,
-		.oflags = O_CREAT,
+		.fd = fd,
+		.oflags = oflags,
 	};
 	struct ibv_srq_init_attr_ex srq = {
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
@@ -144,16 +146,30 @@ static void make_xrc(struct side *s)
 		.pd = s->pd,
 		.cq = s->cq,
 	};
-	struct ibv_qp_init_attr_ex target = {
+	struct ibv_qp_init_attr_ex init = {
 		.qp_type = IBV_QPT_XRC_RECV,
 		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
 	};
 
 	NEED(s->xrcd = ibv_open_xrcd(s->ctx, &domain));
-	srq.xrcd = target.xrcd = s->xrcd;
+	srq.xrcd = s->xrcd;
+	init.xrcd = s->xrcd;
 	NEED(s->xsrq = ibv_create_srq_ex(s->ctx, &srq));
-	NEED(s->target = ibv_create_qp_ex(s->ctx, &target));
-	to_init(s, s->target);
+	if (target)
+		NEED(s->target = ibv_create_qp_ex(s->ctx, &init));
+}
+
+struct ibv_qp *side_make_qp(struct side *s, int i)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = s->cq,
+		.recv_cq = i == Q_XRC ? NULL : s->cq,
+		.srq = i == Q_SRQ ? s->srq : NULL,
+		.qp_type = qp_type(i),
+		.cap = { SENDS, i == Q_XRC ? 0 : RECVS, 1, i != Q_XRC, 64 },
+	};
+
+	return ibv_create_qp(s->pd, &init);
 }
 
 static void make_qps(struct side *s)
@@ -162,24 +178,17 @@ static void make_qps(struct side *s)
 	int i;
 
 	NEED(s->srq = ibv_create_srq(s->pd, &srq));
-	make_xrc(s);
+	side_make_xrc(s, -1, O_CREAT, true);
+	side_init_qp(s, s->target);
 	for (i = 0; i < NQ; i++) {
-		struct ibv_qp_init_attr init = {
-			.send_cq = s->cq,
-			.recv_cq = i == Q_XRC ? NULL : s->cq,
-			.srq = i == Q_SRQ ? s->srq : NULL,
-			.qp_type = qp_type(i),
-			.cap = { SENDS, i == Q_XRC ? 0 : RECVS, 1,
-				 i != Q_XRC, 64 },
-		};
-
-		NEED(s->qp[i] = ibv_create_qp(s->pd, &init));
-		to_init(s, s->qp[i]);
+		NEED(s->qp[i] = side_make_qp(s, i));
+		side_init_qp(s, s->qp[i]);
 	}
 }
 
-static void connect_qp(struct side *s, struct ibv_qp *qp, uint32_t to,
-		       uint32_t psn)
+/* From INIT, to who is in s->peer */
+void side_connect_qp(struct side *s, struct ibv_qp *qp, uint32_t to,
+		     uint32_t psn)
 {
 	struct ibv_qp_attr attr = {
 		.path_mtu = IBV_MTU_1024,
@@ -231,7 +240,7 @@ void side_make(struct side *s, int fd)
 	struct peer self = { .psn = rnd() & 0xffffff };
 	int i;
 
-	find_gid(s, &self.gid);
+	side_find_gid(s, &self.gid);
 	NEED(s->pd = ibv_alloc_pd(s->ctx));
 	NEED(s->channel = ibv_create_comp_channel(s->ctx));
 	NEED(s->cq = ibv_create_cq(s->ctx, 2 * NQ * (SENDS + RECVS), NULL,
@@ -246,9 +255,9 @@ void side_make(struct side *s, int fd)
 	self.va = (uintptr_t)s->mem;
 	swap(fd, &self, &s->peer, sizeof(self));
 	for (i = 0; i < NQ; i++)
-		connect_qp(s, s->qp[i], i == Q_XRC ? s->peer.target :
-						     s->peer.qpn[i], self.psn);
-	connect_qp(s, s->target, s->peer.qpn[Q_XRC], self.psn);
+		side_connect_qp(s, s->qp[i], i == Q_XRC ? s->peer.target :
+				s->peer.qpn[i], self.psn);
+	side_connect_qp(s, s->target, s->peer.qpn[Q_XRC], self.psn);
 	/* Nobody sends before both are there */
 	swap(fd, &self, &self, 1);
 }

@@ -17,6 +17,8 @@ cd "$(dirname "$0")" || exit 1
 
 sides=$PAIRS
 PAIRS=1
+# in seven ways, each of which takes a second
+ends=$((COUNT < 100 ? 14 : COUNT))
 life_begin
 # one side, the other, both: each side as often as was asked for
 thing "kill -9" ./life -t 18 -n $(((ROUNDS * 3 + 1) / 2)) -p "$sides" "${SIDES[@]}" kill
@@ -24,6 +26,9 @@ try "$label: nothing is left" life_settled
 thing "objects destroyed in any order" \
 	./life -t 18 -n "$ROUNDS" -p "$sides" "${SIDES[@]}" destroy
 try "$label: nothing is left of them" life_settled
+thing "an XRC domain that processes share" \
+	./life -t 18 -n "$ends" "${SIDES[@]}" xrc
+try "$label: nothing is left of that" life_settled
 thing "memory deregistered under WRITEs" \
 	./life -t 18 -n $((COUNT + 50)) "${SIDES[@]}" revoke
 try "$label: nothing is left of it" life_settled
