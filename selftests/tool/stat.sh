@@ -221,6 +221,48 @@ test_pma() {
 	pma_says "and all of it goes on" "status 0" 0x12
 }
 
+# What is counted of keys: by rdmatool, by verbs, by sysfs, for another host
+violations() {
+	local counted
+	counted=$(r1 rdmatool -jd stat show "$RDMA1" |
+		jq -r '.[0] | "\(.drop_pkey) \(.drop_qkey)"')
+	echo "$counted $(r1 ./violate count "$RDMA1")" \
+		"$(sysfs port_rcv_constraint_errors)" \
+		"$(pma 4 0x12 | sed -n 's/^port_rcv_constraint_errors //p')"
+}
+
+# violated PKEY QKEY COUNT FROM TO P-KEYS Q-KEYS [QPN] - and how many of either
+# are counted so; PMA's field has 8 bits, and stays at the largest value
+violated() {
+	local p q want constraint
+	read -r p q _ < <(violations)
+	n2 ./violate send "$ETH2" "$(n1 cat "/sys/class/net/$ETH1/address")" \
+		"$4" "$5" "$1" "$2" "$3" ${8:+"$8"} || return
+	p=$((p + $6)) q=$((q + $7)) constraint=$((p < 255 ? p : 255))
+	want="$p $q $p $q $constraint $constraint"
+	wait_for 10 eval '[ "$(violations)" = "$want" ]' && return
+	echo "$(violations), not $want"
+	return 1
+}
+
+test_violations() {
+	local qkey=0x80010000
+	try "a P_Key that is not ours, IPv4" violated 0x8001 $qkey 5 $V4.2 $V4.1 5 0
+	try "a P_Key that is not ours, IPv6" violated 0x8001 $qkey 3 $V6:2 $V6:1 3 0
+	try "a limited member's is ours" violated 0x7fff $qkey 3 $V4.2 $V4.1 0 0
+	try "another Q_Key" violated 0xffff 0x1234 4 $V4.2 $V4.1 0 4
+	try "neither is right: the P_Key is looked at first" \
+		violated 0x1234 0x1234 2 $V4.2 $V4.1 2 0
+	try "a P_Key that is not the connection's" \
+		violated 0x1234 0 5 $V4.2 $V4.1 5 0 \
+		"$(r1 rdmatool -j stat qp type RC | jq '.[0].lqpn')"
+	try "more than PMA can count" violated 0x8001 $qkey 260 $V4.2 $V4.1 260 0
+	was=$(at rdma_sends stat qp type RC)
+	go_on
+	try "the connection goes on" wait_for 30 \
+		eval '[ "$(at rdma_sends stat qp type RC)" -gt $((was + 20)) ]'
+}
+
 # Tracepoints: each of them fires while two programs talk, and one dies
 test_trace() {
 	local dir=/sys/kernel/tracing event
@@ -296,6 +338,7 @@ index6=$(gid_index "$RNS2" "$RDMA2" "$V6:2")
 traffic
 test_qp
 test_pma
+test_violations
 test_trace
 test_debug
 tap_end
