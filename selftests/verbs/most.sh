@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# Numbers of objects: as many as advertised where a machine of 2 GB has room for
+# them, else a good many; and no more than the rdma cgroup lets a program have.
+#
+#   h1 with a link
+#
+# XROCE_XDP=off|generic|native  XROCE_MANY: a good many, 20000
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+DEVTYPE=xroce
+. ../lib/topo.sh
+
+many=${XROCE_MANY:-20000}
+EAGAIN=11
+group=/sys/fs/cgroup/xroce-$$
+
+# In the namespace there is another sysfs, without cgroups
+in_group() {
+	# shellcheck disable=SC2016
+	bash -c 'echo $$ >"$1/cgroup.procs" && exec "${@:2}"' - "$group" \
+		ip netns exec "$RNS1" "$@"
+}
+
+# A PD and a CQ are there already
+limited() {
+	local objects=$1 kind=$2
+	echo "$RDMA1 hca_object=$objects" >"$group/rdma.max" || return
+	in_group ./most "$RDMA1" "$kind" $((objects - 2)) "$EAGAIN" || return
+	cat "$group/rdma.current"
+	grep -qE "^$RDMA1 hca_handle=0 hca_object=0 ?\$" "$group/rdma.current"
+}
+
+topo_direct 1500
+label="xroce $XROCE_XDP"
+if ! why=$(rdma_up 2>&1); then
+	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
+	tap_end
+fi
+for kind in pd ah mw; do
+	measure "$label: $kind: as many as advertised, and no more" \
+		r1 ./most "$RDMA1" "$kind"
+done
+for kind in mr cq qp srq; do
+	measure "$label: $kind: $many" r1 ./most "$RDMA1" "$kind" "$many"
+done
+mountpoint -q /sys/fs/cgroup || mount -t cgroup2 none /sys/fs/cgroup
+if mkdir "$group" && echo +rdma >/sys/fs/cgroup/cgroup.subtree_control; then
+	for kind in mr cq qp srq; do
+		try "$label: $kind: no more than the rdma cgroup allows" \
+			limited 40 $kind
+	done
+else
+	not_ok "$label: a cgroup"
+fi
+rmdir "$group"
+tap_end
