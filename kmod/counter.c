@@ -114,7 +114,7 @@ static int xroce_ib_counter_bind(struct rdma_counter *counter, struct ib_qp *ib)
 	/* ib_core looked without a lock. */
 	if (kqp->bound)
 		return -EINVAL;
-	b = kzalloc(sizeof(*b), GFP_KERNEL);
+	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
 	if (!b)
 		return -ENOMEM;
 	b->kqp = kqp;

@@ -201,14 +201,23 @@ static int kmr_destroy(struct xroce_kmr *kmr)
 	return 0;
 }
 
-static struct ib_mr *kmr_publish_user(struct xroce_kmr *kmr, u64 length,
-				      u64 iova, int access)
+/* A region of a user's, of which only the memory is missing. */
+static struct xroce_kmr *kmr_alloc_user(struct ib_pd *pd, u64 length, u64 iova,
+					int access)
 {
+	int err = mr_check(length, iova, access);
+	struct xroce_kmr *kmr;
+
+	if (err)
+		return ERR_PTR(err);
+	kmr = kmr_alloc(pd, XROCE_MR);
+	if (!kmr)
+		return ERR_PTR(-ENOMEM);
 	kmr->mr.iova = iova;
 	kmr->mr.length = length;
 	kmr->mr.access = access & XROCE_MR_ACCESS;
 	kmr->mr.state = XROCE_KEY_VALID;
-	return kmr_publish(kmr);
+	return kmr;
 }
 
 static struct ib_mr *xroce_ib_reg_user_mr(struct ib_pd *pd, u64 start,
@@ -218,23 +227,18 @@ static struct ib_mr *xroce_ib_reg_user_mr(struct ib_pd *pd, u64 start,
 #endif
 					  struct ib_udata *udata)
 {
-	struct xroce_kmr *kmr;
-	struct ib_umem *umem;
+	struct xroce_kmr *kmr = kmr_alloc_user(pd, length, iova, access);
 	int err;
 
-	err = mr_check(length, iova, access);
-	if (err)
-		return ERR_PTR(err);
-	kmr = kmr_alloc(pd, XROCE_MR);
-	if (!kmr)
-		return ERR_PTR(-ENOMEM);
-	umem = mr_pin(pd->device, &kmr->mr, start, length, access);
-	if (IS_ERR(umem)) {
+	if (IS_ERR(kmr))
+		return ERR_CAST(kmr);
+	kmr->umem = mr_pin(pd->device, &kmr->mr, start, length, access);
+	err = PTR_ERR_OR_ZERO(kmr->umem);
+	if (err) {
 		kfree(kmr);
-		return ERR_CAST(umem);
+		return ERR_PTR(err);
 	}
-	kmr->umem = umem;
-	return kmr_publish_user(kmr, length, iova, access);
+	return kmr_publish(kmr);
 }
 
 static struct ib_mr *xroce_ib_reg_dmabuf(struct ib_pd *pd, u64 offset,
@@ -244,21 +248,17 @@ static struct ib_mr *xroce_ib_reg_dmabuf(struct ib_pd *pd, u64 offset,
 #endif
 					 struct uverbs_attr_bundle *attrs)
 {
-	struct xroce_kmr *kmr;
+	struct xroce_kmr *kmr = kmr_alloc_user(pd, length, iova, access);
 	int err;
 
-	err = mr_check(length, iova, access);
-	if (err)
-		return ERR_PTR(err);
-	kmr = kmr_alloc(pd, XROCE_MR);
-	if (!kmr)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(kmr))
+		return ERR_CAST(kmr);
 	err = mr_map_dmabuf(kmr, fd, offset, length, access);
 	if (err) {
 		kfree(kmr);
 		return ERR_PTR(err);
 	}
-	return kmr_publish_user(kmr, length, iova, access);
+	return kmr_publish(kmr);
 }
 
 /* Under the same key. Should it fail, the region is as it was. */

@@ -68,25 +68,6 @@ static struct ibv_mr *reg_at(const struct share *s, int access)
 	return reg(s->fd, AT, LEN, IOVA + AT, access);
 }
 
-/* A request of the peer's, from or to its offset 0; both begin anew after errors */
-static bool reach(struct pair *p, enum ibv_wr_opcode op, uint32_t rkey,
-		  uint64_t addr, uint32_t len, enum ibv_wc_status want)
-{
-	struct ibv_sge sge = sge_of(0, 0, len);
-	struct ibv_send_wr wr = {
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = op,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { addr, rkey },
-	};
-	struct ibv_wc wc;
-
-	NEED(!post_wr(p->qp[0], &wr), "post_send: %s", strerror(errno));
-	TRY(reap(p->cq[0], &wc, 1, want));
-	return want == IBV_WC_SUCCESS || pair_again(p);
-}
-
 /* Is it as the pattern has it, and what is around it 0x5a? */
 static bool placed(const char *mem, uint32_t at, uint32_t len, unsigned int seed)
 {

@@ -328,6 +328,24 @@ bool same(int side, uint32_t off, uint32_t len, unsigned int seed)
 	return true;
 }
 
+bool reach(struct pair *p, enum ibv_wr_opcode op, uint32_t rkey, uint64_t addr,
+	   uint32_t len, enum ibv_wc_status want)
+{
+	struct ibv_sge sge = sge_of(0, 0, len);
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = op,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { addr, rkey },
+	};
+	struct ibv_wc wc;
+
+	NEED(!post_wr(p->qp[0], &wr), "post_send: %s", strerror(errno));
+	TRY(reap(p->cq[0], &wc, 1, want));
+	return want == IBV_WC_SUCCESS || pair_again(p);
+}
+
 static void run(const char *name, bool (*test)(void))
 {
 	if (!strstr(name, only))

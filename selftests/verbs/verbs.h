@@ -77,6 +77,9 @@ int post_recv(struct pair *p, int side, uint64_t id, uint32_t off, uint32_t len)
 /* Waits, polling, for @n completions; all are to have @status */
 bool reap(struct ibv_cq *cq, struct ibv_wc *wc, int n,
 	  enum ibv_wc_status status);
+/* One request of side 0's, from or to its offset 0; after an error both begin anew */
+bool reach(struct pair *p, enum ibv_wr_opcode op, uint32_t rkey, uint64_t addr,
+	   uint32_t len, enum ibv_wc_status want);
 void fill(int side, uint32_t off, uint32_t len, unsigned int seed);
 bool same(int side, uint32_t off, uint32_t len, unsigned int seed);
 

@@ -15,34 +15,12 @@ cd "$(dirname "$0")" || exit 1
 DEVTYPE=xroce
 . ../lib/topo.sh
 
-# The index of the IPv4 address's GID
-gid_index() {
-	r1 ibv_devinfo -v -d "$RDMA1" |
-		sed -n "s/.*GID\[ *\([0-9]*\)\].*[:.]${V4//./\\.}\.1, RoCE v2.*/\1/p" |
-		head -n 1
-}
-
-results() {
-	local line
-	while IFS= read -r line; do
-		case $line in
-		'ok '*)		ok "$label: ${line#ok }" ;;
-		'not ok '*)	line=${line#not ok }
-				not_ok "$label: ${line%% \# *}" "${line#* \# }" ;;
-		'skip '*)	line=${line#skip }
-				skip "$label: ${line%% \# *}" "${line#* \# }" ;;
-		'exit 0')	;;
-		'exit '*)	not_ok "$label: verbs" "exit status ${line#exit }" ;;
-		*)		echo "# $line" ;;
-		esac
-	done
-}
-
 topo_direct 4500
 label="xroce $XROCE_XDP"
 if ! why=$(rdma_up 2>&1); then
 	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
 	tap_end
 fi
-results < <(r1 timeout 1700 ./verbs "$RDMA1" "$(gid_index)" 2>&1; echo "exit $?")
+results "$label" r1 timeout 1700 ./verbs "$RDMA1" \
+	"$(gid_index "$RNS1" "$RDMA1" "$V4.1")"
 tap_end

@@ -21,26 +21,6 @@ static uint64_t addr_of(uint32_t off)
 	return sge_of(1, off, 0).addr;
 }
 
-/* One request of the peer's from its offset 0; after an error both begin anew */
-static bool reach(struct pair *p, enum ibv_wr_opcode op, uint32_t rkey,
-		  uint64_t addr, uint32_t len, enum ibv_wc_status want)
-{
-	struct ibv_sge sge = sge_of(0, 0, len);
-	struct ibv_send_wr wr = {
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = op,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma.remote_addr = addr,
-		.wr.rdma.rkey = rkey,
-	};
-	struct ibv_wc wc;
-
-	NEED(!post_wr(p->qp[0], &wr), "post_send: %s", strerror(errno));
-	TRY(reap(p->cq[0], &wc, 1, want));
-	return want == IBV_WC_SUCCESS || pair_again(p);
-}
-
 static bool refused_at(struct pair *p, uint32_t rkey, uint32_t off, uint32_t len)
 {
 	fill(1, 0, 2 * AT, 5);
