@@ -46,11 +46,11 @@ serve() {
 	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" \
 		-n 100000000 -s 64 > /dev/null
 	far=$!
-	wait_for 10 threads_at_least 1
+	wait_for 60 threads_at_least 1
 	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" \
 		-n 100000000 -s 64 "$V4.1" > /dev/null
 	near=$!
-	if wait_for 10 threads_at_least 2 && wait_for 10 flowing; then
+	if wait_for 60 threads_at_least 2 && wait_for 60 flowing; then
 		ok "$label: traffic, $1"
 	else
 		not_ok "$label: traffic, $1" "$(threads) threads"
