@@ -25,13 +25,14 @@ static __always_inline u32 xroce_icrc_head(u8 *buf, const u8 *l3)
 {
 	u32 ip = (l3[0] >> 4) == 4 ? 20 : 40;
 
-	__builtin_memcpy(buf, l3, ip + 20);
 	if (ip == 20) {
+		__builtin_memcpy(buf, l3, 40);
 		buf[1] = 0xff;			/* TOS */
 		buf[8] = 0xff;			/* TTL */
 		buf[10] = 0xff;			/* header checksum */
 		buf[11] = 0xff;
 	} else {
+		__builtin_memcpy(buf, l3, 60);
 		buf[0] |= 0x0f;			/* traffic class, flow label */
 		buf[1] = 0xff;
 		buf[2] = 0xff;

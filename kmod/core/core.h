@@ -160,6 +160,8 @@ struct xroce_rq {
  * @route: &enum xroce_route
  * @prio: service level
  * @csum: IPv4: the sum of the header so far, for the checksum
+ * @len: of the last packet sent, from the IP header on
+ * @crc: its ICRC up to the BTH: that of all packets of this length
  */
 struct xroce_av {
 	u8 l3[48];
@@ -169,6 +171,8 @@ struct xroce_av {
 	u8 route;
 	u8 prio;
 	u16 csum;
+	u32 len;
+	u32 crc;
 };
 
 enum xroce_route {
@@ -208,12 +212,14 @@ enum xroce_frame_kind {
  * @kind: enum xroce_frame_kind
  * @slot: XROCE_FRAME_RD_RESP: index in xroce_resp.rd
  * @syndrome: XROCE_FRAME_ACK: what it says
+ * @fresh: XROCE_FRAME_REQ: was never sent before
  */
 struct xroce_staged {
 	u32 psn;
 	u8 kind;
 	u8 slot;
 	u8 syndrome;
+	bool fresh;
 };
 
 /**
@@ -223,8 +229,10 @@ struct xroce_staged {
  * @payload: where the payload begins in it
  * @is: what it is
  * @l2_len: bytes of link-layer header before the first segment
+ * @bth: where the BTH stands in it
  * @route, @prio: as in &struct xroce_av
  * @ackreq: ask for an ACK; goes into the BTH when the frame is sealed
+ * @crc: the ICRC up to the BTH
  *
  * Made by xroce_env_frame(); given up to xroce_env_xmit() or
  * xroce_env_frame_free().
@@ -235,9 +243,11 @@ struct xroce_frame {
 	u32 payload;
 	struct xroce_staged is;
 	u8 l2_len;
+	u8 bth;
 	u8 route;
 	u8 prio;
 	bool ackreq;
+	u32 crc;
 };
 
 /**
@@ -564,6 +574,7 @@ void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len)
 bool xroce_req_pull(struct xroce_qp *qp);
 struct xroce_frame *xroce_req_next(struct xroce_qp *qp);
 void xroce_req_rewind(struct xroce_qp *qp, u32 psn);
+void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f);
 void xroce_req_advance(struct xroce_qp *qp, u32 psn);
 void xroce_req_arm(struct xroce_qp *qp);
 bool xroce_req_timer(struct xroce_qp *qp, u64 now);
@@ -611,6 +622,7 @@ void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
 		  u8 tclass, u8 hop_limit, u32 flow_label, u16 sport);
 void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit);
 bool xroce_av_match(const struct xroce_av *av, const u8 *l3);
+u32 xroce_icrc_l3(const u8 *l3);
 void xroce_frame_icrc(struct xroce_frame *f);
 void xroce_frame_seal(struct xroce_frame *f);
 bool xroce_rx_icrc_ok(struct xroce_rx *rx);

@@ -123,18 +123,24 @@ void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len)
 		memcpy(s->p + off, src, len);
 		return;
 	}
-	while (len) {
-		if (off >= s->len) {
-			off -= s->len;
-			s++;
-			continue;
-		}
-		n = min(len, s->len - off);
-		memcpy(s->p + off, src, n);
-		src += n;
-		off += n;
-		len -= n;
-	}
+	n = s->len - min(off, s->len);
+	memcpy(s->p + off, src, n);
+	memcpy(s[1].p + off + n - s->len, src + n, len - n);
+}
+
+/**
+ * xroce_icrc_l3() - the part of a packet's ICRC that stands before the BTH
+ * @l3: its IP header
+ *
+ * Return: the CRC, to go on with at the BTH.
+ */
+u32 xroce_icrc_l3(const u8 *l3)
+{
+	u8 head[XROCE_ICRC_HEAD_MAX];
+	u32 n = xroce_icrc_head(head, l3);
+
+	return xroce_env_crc(XROCE_ICRC_SEED, head,
+			     n - sizeof(struct xroce_bth));
 }
 
 /**
@@ -155,7 +161,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 				    u32 payload_len)
 {
 	static const u8 zero[4];
-	const struct xroce_av *av = &qp->av;
+	struct xroce_av *av = &qp->av;
 	u32 pad = -payload_len & 3;
 	struct xroce_word xrceth;
 	struct xroce_frame *f;
@@ -176,7 +182,9 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	}
 	f->is.kind = XROCE_FRAME_REQ;
 	f->is.psn = psn;
+	f->is.fresh = xroce_psn_diff(psn, qp->hot.max) >= 0;
 	f->l2_len = av->l2_len;
+	f->bth = av->l3_len;
 	f->route = av->route;
 	f->prio = av->prio;
 	f->ackreq = false;
@@ -193,6 +201,10 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 		xroce_put16(p + 4, len - ip);
 	}
 	xroce_put16(p + ip + 4, len - ip);
+	if (av->len != len)
+		av->crc = xroce_icrc_l3(p);
+	av->len = len;
+	f->crc = av->crc;
 
 	bth.opcode = opcode;
 	bth.flags = flags | XROCE_BTH_MIG | pad << 4;
@@ -205,7 +217,8 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 		memcpy(p + hdr - sizeof(xrceth), &xrceth, sizeof(xrceth));
 	}
 	memcpy(p + hdr, ext, ext_len);
-	xroce_frame_write(f, f->payload + payload_len, zero, pad);
+	if (pad)
+		xroce_frame_write(f, f->payload + payload_len, zero, pad);
 	return f;
 }
 
@@ -215,15 +228,14 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
  */
 void xroce_frame_icrc(struct xroce_frame *f)
 {
-	u8 head[XROCE_ICRC_HEAD_MAX];
-	u8 *l3 = f->seg[0].p;
-	u32 len, crc, n;
+	u8 *l3 = f->seg[0].p, *bth = l3 + f->bth;
+	u8 *resv = &bth[offsetof(struct xroce_bth, dqpn)], was = *resv;
+	u32 len = f->len - XROCE_ICRC_SIZE, crc;
 	__le32 icrc;
 
-	n = xroce_icrc_head(head, l3);
-	crc = xroce_env_crc(XROCE_ICRC_SEED, head, n);
-	len = f->len - XROCE_ICRC_SIZE;
-	crc = xroce_env_crc(crc, l3 + n, min(len, f->seg[0].len) - n);
+	*resv = 0xff;	/* FECN, BECN, reserved: for the ICRC they are ones */
+	crc = xroce_env_crc(f->crc, bth, l3 + min(len, f->seg[0].len) - bth);
+	*resv = was;
 	if (len > f->seg[0].len)
 		crc = xroce_env_crc(crc, f->seg[1].p, len - f->seg[0].len);
 	icrc = cpu_to_le32(~crc);
@@ -239,12 +251,8 @@ void xroce_frame_icrc(struct xroce_frame *f)
  */
 void xroce_frame_seal(struct xroce_frame *f)
 {
-	u8 *l3 = f->seg[0].p;
-	u32 n = l3[0] >> 4 == 4 ? XROCE_IP4_LEN : XROCE_IP6_LEN;
-
-	n += XROCE_UDP_LEN;
 	if (f->ackreq)
-		l3[n + offsetof(struct xroce_bth, apsn)] |= 0x80;
+		f->seg[0].p[f->bth + offsetof(struct xroce_bth, apsn)] |= 0x80;
 	if (f->route != XROCE_ROUTE_HOST)
 		xroce_frame_icrc(f);
 }

@@ -316,6 +316,19 @@ void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
 }
 
 /**
+ * xroce_req_untaken() - the device did not take a request: it is built anew
+ * @qp: the queue pair
+ * @f: what it was
+ */
+void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
+{
+	xroce_req_rewind(qp, f->psn);
+	/* It has not been sent: when it is, it is not for the second time. */
+	if (f->fresh && xroce_psn_diff(qp->hot.max, f->psn) > 0)
+		qp->hot.max = f->psn;
+}
+
+/**
  * xroce_req_advance() - everything before @psn has been acknowledged
  * @qp: the queue pair
  * @psn: the first PSN not acknowledged

@@ -48,7 +48,7 @@ static void xroce_untaken(struct xroce_qp *qp, u32 i, u32 life)
 
 	if (qp->resets == life) {
 		if (f->kind == XROCE_FRAME_REQ)
-			xroce_req_rewind(qp, f->psn);
+			xroce_req_untaken(qp, f);
 		else
 			xroce_resp_untaken(qp, f);
 	}

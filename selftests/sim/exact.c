@@ -170,6 +170,29 @@ static void run_quiet(u64 seed)
 	finish();
 }
 
+/* What the device had no room for was not sent, and goes for the first time. */
+static void run_untaken(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_conn *c;
+	u32 i;
+
+	(void)seed;
+	cfg.partial = 3000;
+	c = sim_pair(&cfg);
+	for (i = 0; i < 10; i++) {
+		sim_post_recvs(&c->ep[1]);
+		sim_post_n(&c->ep[0], sim_range(1, 40));
+		sim_settle_all(50 * SIM_MS);
+	}
+	sim_check(sim_count(XROCE_CNT_TX_UNTAKEN), "all was taken");
+	is(RETRANS, 0);
+	is(DUPLICATE, 0);
+	is(TIMEOUT, 0);
+	sim_check(!c->ep[0].wire.retrans, "retransmissions");
+	finish();
+}
+
 /* A packet from the middle of a message: one NAK, and all goes on at once. */
 static void run_lost_request(u64 seed)
 {
@@ -628,6 +651,8 @@ static void run_reset(u64 seed)
 const struct sim_scenario sim_exact_scenarios[] = {
 	{ "quiet", "nothing lost: nothing sent twice, few ACKs", run_quiet, 0,
 	  10 },
+	{ "untaken", "the device is full at times: nothing sent twice",
+	  run_untaken, 0, 40 },
 	{ "lost-request", "recovered by one NAK", run_lost_request, 0, 60 },
 	{ "late-nak", "a NAK behind the ACK that it should precede", run_late_nak,
 	  0, 40 },

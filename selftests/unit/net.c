@@ -77,6 +77,8 @@ static bool sealed_ok(const struct xroce_encap *e)
 
 	xroce_frame_write(f, 0, e->l3, len - 4);
 	xroce_frame_write(f, len - 4, "none", 4);
+	f->bth = e->bth - e->l3;
+	f->crc = xroce_icrc_l3(e->l3);
 	xroce_frame_seal(f);
 	ok = frame_is(f, e->l3, len);
 	frame_free(f);
