@@ -76,10 +76,9 @@ int xroce_path(struct xroce_link *link, struct xroce_av *av,
 	if (rdma_is_multicast_addr((struct in6_addr *)dst)) {
 		av->route = XROCE_ROUTE_BOTH;
 	} else {
-		rcu_read_lock();
+		guard(rcu)();
 		if (xroce_link_by_gid_rcu(link->net, &grh->dgid))
 			av->route = XROCE_ROUTE_HOST;
-		rcu_read_unlock();
 	}
 	return path_l2(link, av, attr);
 }

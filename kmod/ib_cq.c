@@ -108,17 +108,13 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe,
 				sizeof(struct xroce_cqe), &resp.ring);
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
-	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
-	if (err)
-		goto out;
-	mutex_lock(&kcq->resize);
-	err = xroce_cq_resize(&kcq->cq, ring->ring, depth);
+	guard(mutex)(&kcq->resize);
+	err = ib_copy_to_udata(udata, &resp, sizeof(resp)) ?:
+	      xroce_cq_resize(&kcq->cq, ring->ring, depth);
 	if (!err) {
 		swap(kcq->ring, ring);
 		ib->cqe = depth;
 	}
-	mutex_unlock(&kcq->resize);
-out:
 	xroce_ring_free(ring);
 	return err;
 }

@@ -175,9 +175,8 @@ static int xroce_ib_add_gid(const struct ib_gid_attr *attr, void **context)
 
 	if (attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
 		return -EOPNOTSUPP;
-	rcu_read_lock();
-	ok = xroce_gid_dev_ok(link, rcu_dereference(attr->ndev));
-	rcu_read_unlock();
+	scoped_guard(rcu)
+		ok = xroce_gid_dev_ok(link, rcu_dereference(attr->ndev));
 	ibdev_dbg(&link->ib, "GID %u is %pI6c%s\n", attr->index, attr->gid.raw,
 		  ok ? "" : ", of a netdev that is not ours");
 	if (!ok)

@@ -437,9 +437,8 @@ static int xroce_ib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 	}
 	if (mask & IB_QP_AV && cmd.hop_limit)
 		rdma_ah_retrieve_grh(&attr->ah_attr)->hop_limit = cmd.hop_limit;
-	mutex_lock(&kqp->mutex);
-	err = kqp_modify(kqp, attr, mask);
-	mutex_unlock(&kqp->mutex);
+	scoped_guard(mutex, &kqp->mutex)
+		err = kqp_modify(kqp, attr, mask);
 	ibdev_dbg(ib->device, "QP %u: modify, mask %#x: %d, state %u\n",
 		  ib->qp_num, mask, err, kqp->qp.hot.state);
 	return err;

@@ -164,9 +164,8 @@ void xroce_link_gid_del(struct xroce_link *link, u32 index)
  */
 void xroce_link_free(struct xroce_link *link)
 {
-	mutex_lock(&xroce_links_lock);
-	hash_del_rcu(&link->node);
-	mutex_unlock(&xroce_links_lock);
+	scoped_guard(mutex, &xroce_links_lock)
+		hash_del_rcu(&link->node);
 	xroce_link_xdp_detach(link);
 	/* The last packet that found the link, or a QP of it, is done with. */
 	synchronize_rcu();
@@ -181,11 +180,11 @@ void xroce_link_free(struct xroce_link *link)
 /* Where the netdev lives, held; NULL when that is not @net or is going. */
 static struct net *link_net(struct net *net, const struct net_device *ndev)
 {
-	struct net *held = NULL;
+	struct net *held;
 
 	rtnl_lock();
-	if (ndev->reg_state == NETREG_REGISTERED && net_eq(dev_net(ndev), net))
-		held = maybe_get_net(net);
+	held = ndev->reg_state == NETREG_REGISTERED &&
+	       net_eq(dev_net(ndev), net) ? maybe_get_net(net) : NULL;
 	rtnl_unlock();
 	return held;
 }
@@ -244,7 +243,8 @@ static struct xroce_link *link_alloc(struct net *net, struct net_device *ndev)
 	mutex_init(&link->xdp_lock);
 	mutex_init(&link->bound_lock);
 	INIT_LIST_HEAD(&link->bound);
-	xroce_mcast_init(link);
+	mutex_init(&link->group_lock);
+	hash_init(link->groups);
 	INIT_HLIST_NODE(&link->node);
 	return link;
 }

@@ -19,16 +19,6 @@ struct xroce_group {
 	struct rcu_head rcu;
 };
 
-/**
- * xroce_mcast_init() - a new link is in no group
- * @link: the link
- */
-void xroce_mcast_init(struct xroce_link *link)
-{
-	mutex_init(&link->group_lock);
-	hash_init(link->groups);
-}
-
 /*
  * As a socket's membership would, this tells the network (IGMP, MLD) and opens
  * the netdev's filter. The addresses of a netdev that has lost its IP go with it.

@@ -127,9 +127,9 @@ static int put_steer(struct sk_buff *skb, struct xroce_link *link)
 	char *list;
 	int err;
 
-	mutex_lock(&link->xdp_lock);
-	list = kasprintf(GFP_KERNEL, "%*pbl", cpumask_pr_args(&link->steer));
-	mutex_unlock(&link->xdp_lock);
+	scoped_guard(mutex, &link->xdp_lock)
+		list = kasprintf(GFP_KERNEL, "%*pbl",
+				 cpumask_pr_args(&link->steer));
 	if (!list)
 		return -ENOMEM;
 	err = nla_put_string(skb, XROCE_A_LINK_STEER, list);
@@ -183,19 +183,16 @@ int xroce_nl_link_get_doit(struct sk_buff *skb, struct genl_info *info)
 /* The first link on a netdev from *@cursor on; to be put. */
 static struct xroce_link *next_link(struct net *net, unsigned long *cursor)
 {
-	unsigned long ifindex = *cursor;
-	struct xroce_link *link = NULL;
+	struct xroce_link *link;
 	struct net_device *ndev;
 
-	rcu_read_lock();
-	for_each_netdev_dump(net, ndev, ifindex) {
+	guard(rcu)();
+	for_each_netdev_dump(net, ndev, (*cursor)) {
 		link = xroce_link_get(ndev);
 		if (link)
-			break;
+			return link;
 	}
-	rcu_read_unlock();
-	*cursor = ifindex;
-	return link;
+	return NULL;
 }
 
 int xroce_nl_link_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
@@ -278,9 +275,8 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list,
 				    "steer is not a list of this machine's CPUs");
 		err = -EINVAL;
 	} else {
-		mutex_lock(&link->xdp_lock);
+		guard(mutex)(&link->xdp_lock);
 		cpumask_copy(&link->steer, mask);
-		mutex_unlock(&link->xdp_lock);
 	}
 	free_cpumask_var(mask);
 	return err;
@@ -324,12 +320,6 @@ int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
-/* A ring's @prod is the user's: it is believed no further than the depth. */
-static u32 ring_fill(const struct xroce_ring *ring, u32 cons, u32 depth)
-{
-	return ring ? min(READ_ONCE(ring->prod) - cons, depth) : 0;
-}
-
 /**
  * xroce_nl_path() - addresses and source port of a path, if it is known
  * @skb: where to
@@ -367,7 +357,7 @@ static void rq_state(struct xroce_rq *rq, u32 *depth, u32 *fill)
 		return;
 	spin_lock_irqsave(&rq->lock, flags);
 	*depth = rq->mask + 1;
-	*fill = ring_fill(rq->ring, rq->cons, *depth);
+	*fill = xroce_ring_fill(rq->ring, rq->cons, *depth);
 	spin_unlock_irqrestore(&rq->lock, flags);
 }
 
@@ -397,7 +387,7 @@ static int put_qp_state(struct sk_buff *skb, const struct xroce_qp *qp)
 		{ XROCE_A_QP_SQ_DEPTH, req->depth },
 		/* The rings go after a QP is dead. */
 		{ XROCE_A_QP_SQ_FILL, qp->dead ? 0 :
-		  ring_fill(req->ring, req->head, req->depth) },
+		  xroce_ring_fill(req->ring, req->head, req->depth) },
 	};
 	unsigned int i;
 
@@ -501,7 +491,7 @@ int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *qpn = info->attrs[XROCE_A_QP_QPN];
 	struct nlattr *cpu = info->attrs[XROCE_A_QP_STEER_CPU];
 	struct net *net = genl_info_net(info);
-	struct xroce_kqp *kqp = NULL;
+	struct xroce_kqp *kqp;
 	struct xroce_qp *qp;
 
 	if (!name || !qpn || !cpu == !info->attrs[XROCE_A_QP_STEER_LINK]) {
@@ -515,21 +505,17 @@ int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info)
 				    "steer-cpu is not a CPU of this machine");
 		return -EINVAL;
 	}
-	rcu_read_lock();
+	guard(rcu)();
 	qp = xroce_table_qp(nla_get_u32(qpn));
-	if (qp)
-		kqp = xroce_qp_kqp(qp);
-	if (kqp && (!net_eq(kqp->link->net, net) ||
-		    strcmp(kqp->link->ib.name, nla_data(name))))
-		kqp = NULL;
-	if (kqp)
-		WRITE_ONCE(kqp->steer_cpu, cpu ? (int)nla_get_u32(cpu) : -1);
-	rcu_read_unlock();
-	if (kqp)
-		return 0;
-	NL_SET_ERR_MSG_ATTR(info->extack, qpn,
-			    "no such QP of an xroce link in this network namespace");
-	return -ENOENT;
+	kqp = qp ? xroce_qp_kqp(qp) : NULL;
+	if (!kqp || !net_eq(kqp->link->net, net) ||
+	    strcmp(kqp->link->ib.name, nla_data(name))) {
+		NL_SET_ERR_MSG_ATTR(info->extack, qpn,
+				    "no such QP of an xroce link in this network namespace");
+		return -ENOENT;
+	}
+	WRITE_ONCE(kqp->steer_cpu, cpu ? (int)nla_get_u32(cpu) : -1);
+	return 0;
 }
 
 static struct genl_family xroce_nl_family __ro_after_init = {

@@ -137,29 +137,28 @@ static int fill_qp(struct sk_buff *skb, struct ib_qp *ib)
 
 static int fill_cq(struct sk_buff *skb, struct ib_cq *ib)
 {
-	u32 completions = 0, fill = 0, armed = 0, overrun = 0;
+	u32 fill = 0, armed = 0;
 	struct xroce_kcq *kcq;
-	unsigned long flags;
+	struct xroce_cq *cq;
+	int err;
 
-	rcu_read_lock();
+	guard(rcu)();
 	kcq = READ_ONCE(container_of(ib, struct xroce_ibcq, ib)->kcq);
-	if (kcq) {
-		spin_lock_irqsave(&kcq->cq.lock, flags);
-		completions = kcq->cq.prod;
-		overrun = kcq->cq.overrun;
-		if (kcq->cq.ring) {
-			/* The user's word, believed no further than the depth. */
-			fill = min(completions - READ_ONCE(kcq->cq.ring->cons),
-				   kcq->cq.mask + 1);
-			armed = !!READ_ONCE(kcq->cq.ring->arm);
-		}
-		spin_unlock_irqrestore(&kcq->cq.lock, flags);
+	if (!kcq)
+		return 0;
+	cq = &kcq->cq;
+	spin_lock_irq(&cq->lock);
+	if (cq->ring) {
+		/* The user's word, believed no further than the depth. */
+		fill = min(cq->prod - READ_ONCE(cq->ring->cons), cq->mask + 1);
+		armed = !!READ_ONCE(cq->ring->arm);
 	}
-	rcu_read_unlock();
-	return put_facts(skb, (const struct fact []){
-			 { "completions", completions }, { "fill", fill },
-			 { "armed", armed }, { "overrun", overrun },
+	err = put_facts(skb, (const struct fact []){
+			{ "completions", cq->prod }, { "fill", fill },
+			{ "armed", armed }, { "overrun", cq->overrun },
 	}, 4, NULL);
+	spin_unlock_irq(&cq->lock);
+	return err;
 }
 
 static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
@@ -183,12 +182,11 @@ static int fill_srq(struct sk_buff *skb, struct ib_srq *ib)
 {
 	struct xroce_ksrq *srq = to_ksrq(ib);
 	struct xroce_rq *rq = &srq->rq;
-	u32 fill = 0, limit;
+	u32 fill, limit;
 
 	spin_lock_irq(&rq->lock);
-	/* Gone once it is being destroyed. */
-	if (rq->ring)
-		fill = min(READ_ONCE(rq->ring->prod) - rq->cons, rq->mask + 1);
+	/* The ring is gone once it is being destroyed. */
+	fill = xroce_ring_fill(rq->ring, rq->cons, rq->mask + 1);
 	limit = rq->limit;
 	spin_unlock_irq(&rq->lock);
 	return put_facts(skb, (const struct fact []){

@@ -109,9 +109,8 @@ static void poller_killed(void *data)
 {
 	struct xroce_poller *p = data;
 
-	mutex_lock(&p->mutex);
+	guard(mutex)(&p->mutex);
 	poller_rest(p);
-	mutex_unlock(&p->mutex);
 }
 
 /**
@@ -134,9 +133,8 @@ void xroce_poller_ring(struct xroce_poller *p)
 void xroce_poller_add(struct xroce_poller *p, struct xroce_kqp *kqp)
 {
 	kqp->poller = p;
-	mutex_lock(&p->mutex);
+	guard(mutex)(&p->mutex);
 	list_add_tail(&kqp->poll_node, &p->qps);
-	mutex_unlock(&p->mutex);
 }
 
 /**
@@ -145,9 +143,8 @@ void xroce_poller_add(struct xroce_poller *p, struct xroce_kqp *kqp)
  */
 void xroce_poller_del(struct xroce_kqp *kqp)
 {
-	mutex_lock(&kqp->poller->mutex);
+	guard(mutex)(&kqp->poller->mutex);
 	list_del(&kqp->poll_node);
-	mutex_unlock(&kqp->poller->mutex);
 }
 
 /**

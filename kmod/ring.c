@@ -30,25 +30,20 @@ struct xroce_umem_ring *xroce_ring_alloc(struct xroce_uctx *uctx, u32 depth,
 		return ERR_PTR(-ENOMEM);
 	ring->size = PAGE_ALIGN(XROCE_RING_HDR + (size_t)depth * stride);
 	ring->ring = __vmalloc(ring->size, XROCE_GFP_QUEUE | __GFP_ZERO);
-	if (!ring->ring)
-		goto err_free;
+	if (ring->ring)
+		err = uctx ? rdma_user_mmap_entry_insert(&uctx->ib, &ring->entry,
+							 ring->size) : 0;
+	if (err) {
+		xroce_ib_mmap_free(&ring->entry);
+		return ERR_PTR(err);
+	}
 	if (!uctx)
 		return ring;
-	err = rdma_user_mmap_entry_insert(&uctx->ib, &ring->entry, ring->size);
-	if (err)
-		goto err_vfree;
-
 	info->offset = rdma_user_mmap_get_offset(&ring->entry);
 	info->size = ring->size;
 	info->depth = depth;
 	info->stride = stride;
 	return ring;
-
-err_vfree:
-	vfree(ring->ring);
-err_free:
-	kfree(ring);
-	return ERR_PTR(err);
 }
 
 /**

@@ -146,7 +146,7 @@ void xroce_udp_put(struct net *net)
 {
 	struct xroce_net *xn = net_generic(net, xroce_net_id);
 
-	mutex_lock(&xroce_udp_lock);
+	guard(mutex)(&xroce_udp_lock);
 	if (atomic_read(&xn->users) == 1) {
 		sock_free(&xn->sock4);
 		sock_free(&xn->sock6);
@@ -154,7 +154,6 @@ void xroce_udp_put(struct net *net)
 	/* From here on the namespace may go. */
 	if (atomic_dec_and_test(&xn->users))
 		wake_up_var(&xn->users);
-	mutex_unlock(&xroce_udp_lock);
 }
 
 static void __net_exit net_exit(struct net *net)

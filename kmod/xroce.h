@@ -398,7 +398,6 @@ int xroce_path(struct xroce_link *link, struct xroce_av *av,
 	       const struct rdma_ah_attr *attr, u16 sport, bool ecn);
 
 /* mcast.c */
-void xroce_mcast_init(struct xroce_link *link);
 bool xroce_mcast_here(struct xroce_link *link, const u8 *l3);
 
 /* ring.c: rings, and mmap of them. */
@@ -613,6 +612,13 @@ struct xroce_nl_kind {
 	struct xroce_table *table;
 	int (*put)(struct sk_buff *skb, void *object, bool keys);
 };
+
+/* A ring's @prod is the user's: it is believed no further than the depth. */
+static inline u32 xroce_ring_fill(const struct xroce_ring *ring, u32 cons,
+				  u32 depth)
+{
+	return ring ? min(READ_ONCE(ring->prod) - cons, depth) : 0;
+}
 
 int xroce_nl_path(struct sk_buff *skb, const struct xroce_av *av, int attr);
 int xroce_nl_dump(struct sk_buff *skb, struct netlink_callback *cb,
