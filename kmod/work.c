@@ -22,7 +22,7 @@
 /**
  * struct xroce_work - one CPU's work
  * @napi: polled on this CPU, or on another one when this one has gone offline
- * @kick: schedules it from another CPU
+ * @kick: schedules it, for who has claimed its poll on another CPU
  * @qps: lock-free, newest first
  * @cqs: the same
  * @qps_todo: taken off @qps and turned round; the poll's alone
@@ -101,8 +101,13 @@ void xroce_work_cq(struct xroce_kcq *kcq)
 			napi_schedule_irqoff(&work->napi);
 	} else {
 		work = per_cpu_ptr(xroce_works, cpu);
-		if (llist_add(&kcq->work, &work->cqs))
-			/* Busy: one is on its way there, and will do. */
+		/*
+		 * Whoever claims the poll has the kick alone until it begins. The
+		 * list may be empty for two of us: of two kicks at once, queued
+		 * with no lock, the other CPU would never see the end.
+		 */
+		if (llist_add(&kcq->work, &work->cqs) &&
+		    napi_schedule_prep(&work->napi))
 			smp_call_function_single_async(cpu, &work->kick);
 	}
 	local_irq_restore(flags);
@@ -378,11 +383,7 @@ static int work_poll(struct napi_struct *napi, int budget)
 
 static void work_kick(void *work)
 {
-	napi_schedule(&((struct xroce_work *)work)->napi);
-}
-
-static void work_kicked(void *unused)
-{
+	__napi_schedule(&((struct xroce_work *)work)->napi);
 }
 
 int xroce_work_init(void)
@@ -420,10 +421,9 @@ void xroce_work_exit(void)
 	struct xroce_work *work;
 	int cpu;
 
-	/* Kicks under way, of polls that had looked by themselves, come first. */
-	on_each_cpu(work_kicked, NULL, 1);
 	for_each_possible_cpu(cpu) {
 		work = per_cpu_ptr(xroce_works, cpu);
+		/* A kick under way is a poll that is claimed: this waits for it. */
 		napi_disable(&work->napi);
 		netif_napi_del(&work->napi);
 	}
