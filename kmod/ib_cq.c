@@ -119,7 +119,10 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe,
 	return err;
 }
 
-/* The user's way is to do the same in the ring. */
+/*
+ * The user's way is to do the same in the ring. A request for any completion is
+ * not weakened by one for a solicited one.
+ */
 static int xroce_ib_req_notify_cq(struct ib_cq *ib,
 				  enum ib_cq_notify_flags flags)
 {
@@ -130,8 +133,10 @@ static int xroce_ib_req_notify_cq(struct ib_cq *ib,
 
 	/* Against a completion, and against a user who resizes it meanwhile. */
 	spin_lock_irqsave(&cq->lock, irq);
-	WRITE_ONCE(cq->ring->arm,
-		   solicited ? XROCE_ARM_SOLICITED : XROCE_ARM_NEXT);
+	if (!solicited)
+		WRITE_ONCE(cq->ring->arm, XROCE_ARM_NEXT);
+	else if (READ_ONCE(cq->ring->arm) != XROCE_ARM_NEXT)
+		WRITE_ONCE(cq->ring->arm, XROCE_ARM_SOLICITED);
 	missed = cq->prod != READ_ONCE(cq->ring->cons);
 	spin_unlock_irqrestore(&cq->lock, irq);
 	return missed && (flags & IB_CQ_REPORT_MISSED_EVENTS);
