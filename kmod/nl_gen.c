@@ -12,7 +12,7 @@
 
 /* Integer value ranges */
 static const struct netlink_range_validation xroce_a_link_xdp_fd_range = {
-	.max	= S32_MAX,
+	.max	= 2147483647ULL,
 };
 
 static const struct netlink_range_validation xroce_a_link_cnp_gap_range = {
@@ -73,7 +73,7 @@ const struct genl_split_ops xroce_nl_ops[8] = {
 		.doit		= xroce_nl_link_new_doit,
 		.policy		= xroce_link_new_nl_policy,
 		.maxattr	= XROCE_A_LINK_IFINDEX,
-		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
+		.flags		= GENL_ADMIN_PERM | GENL_CMD_CAP_DO,
 	},
 	{
 		.cmd		= XROCE_CMD_LINK_GET,

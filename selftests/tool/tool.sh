@@ -19,7 +19,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ./says.sh
 
-topo_need rdmatool python3 jq bpftool ibv_rc_pingpong setpriv
+topo_need rdmatool python3 jq bpftool ibv_rc_pingpong setpriv unshare
 modprobe xroce || skip_all "no module xroce"
 
 progs() {
@@ -302,6 +302,9 @@ test_netlink() {
 		setpriv --reuid 65534 --clear-groups rdmatool link
 	refuses 1 'not permitted' setpriv --reuid 65534 --clear-groups \
 		rdmatool link add xt1 netdev xt-b
+	# Its devices would have names, and be seen, outside
+	refuses 1 'not permitted' unshare -rn sh -c 'ip link add xt-c type veth &&
+		exec rdmatool link add xt1 netdev xt-c'
 	refuses 1 'not permitted' setpriv --reuid 65534 --clear-groups \
 		rdmatool link del xt0
 }
