@@ -341,8 +341,11 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 	struct xroce_req *req = &qp->req;
 	s32 n = xroce_psn_diff(psn, hot->una);
 
-	if (n <= 0)
+	/* What sends nothing is before the answer that has come, and done. */
+	if (n <= 0) {
+		xroce_req_done(qp);
 		return;
+	}
 	if (xroce_qp_reliable(qp))
 		xroce_cc_ack(qp, xroce_psn_diff(hot->max, hot->una), n);
 	hot->una = psn;

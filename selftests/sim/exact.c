@@ -648,6 +648,73 @@ static void run_reset(u64 seed)
 	finish();
 }
 
+static struct sim_ep *narrow;
+static u32 room;
+
+static u32 take_room(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)f;
+	if (ep != narrow)
+		return n;
+	n = min(n, room);
+	room -= n;
+	return n;
+}
+
+/*
+ * A work request that sends nothing, and behind it a READ, answered before all of
+ * its burst is with the device: the answer finds that one done.
+ */
+static void run_local(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_opt opt = { .nsge = 1, .signaled = true, .more = true };
+	struct sim_region *r;
+	struct sim_conn *c;
+	struct sim_ep *ep;
+	u32 i;
+
+	(void)seed;
+	cfg.delay = 20 * SIM_US;
+	cfg.jitter = 0;
+	cfg.unmarked = true;
+	cfg.mtu_shift = 8;
+	cfg.cwnd_init = 2 * XROCE_BATCH;
+	/* It says no by a drop, and is asked again much later. */
+	cfg.full = 10000;
+	c = sim_pair(&cfg);
+	ep = &c->ep[0];
+	narrow = ep;
+	W->take = take_room;
+	for (i = 0; i < 3; i++) {
+		r = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
+		r->mr.kind = XROCE_MR_FAST;
+		*sim_sq_slot(ep) = (struct xroce_send_wqe) {
+			.opcode = XROCE_WR_LOCAL_INV,
+			.inv_rkey = r->mr.key,
+		};
+		ep->sq_prod++;
+		opt.wr = XROCE_WR_RDMA_READ;
+		opt.len = sim_range(1, ep->mtu);
+		opt.more = true;
+		sim_check(sim_post(ep, &opt), "no room");
+		room = 1;
+		opt.wr = XROCE_WR_RDMA_WRITE;
+		opt.len = XROCE_BATCH * ep->mtu;
+		opt.more = false;
+		sim_check(sim_post(ep, &opt), "no room");
+		sim_run_until(sim_now() + 90 * SIM_US);
+		sim_poll_all();
+		sim_check(r->mr.state == XROCE_KEY_INVALID, "not done");
+		sim_check(ep->ops.n == 1, "the READ has not completed");
+		room = ~0u;
+		sim_settle_all(SIM_SEC);
+	}
+	is(DROP_GHOST, 0);
+	is(IMPLIED_NAK, 0);
+	finish();
+}
+
 const struct sim_scenario sim_exact_scenarios[] = {
 	{ "quiet", "nothing lost: nothing sent twice, few ACKs", run_quiet, 0,
 	  10 },
@@ -670,5 +737,6 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "sqd", "the send queue drained and woken again", run_sqd, 0, 60 },
 	{ "replay", "every packet again, later: nothing is done twice",
 	  run_replay, 0, 40 },
+	{ "local", "the answer behind what sends nothing", run_local, 0, 40 },
 	{ NULL, NULL, NULL, 0, 0 }
 };
