@@ -144,6 +144,22 @@ static u16 ndev_vlan(const struct net_device *ndev)
 	return is_vlan_dev(ndev) ? vlan_dev_vlan_id(ndev) : XROCE_NO_VLAN;
 }
 
+/* What the core is to see, up to @end linear; of what is beyond the caller tells. */
+static void krx_init(struct xroce_krx *krx, struct xroce_link *link,
+		     const u8 *l3, const u8 *bth, const void *end, u32 len)
+{
+	krx->skb = NULL;
+	krx->xdp = NULL;
+	krx->bth = bth;
+	krx->linear = (const u8 *)end - bth;
+	krx->rx.dev = &link->dev;
+	krx->rx.l3 = l3;
+	krx->rx.len = len;
+	krx->rx.vlan = XROCE_NO_VLAN;
+	krx->rx.ce = INET_ECN_is_ce(xroce_l3_dsfield(l3));
+	krx->rx.looped = false;
+}
+
 /**
  * xroce_rx_skb() - take in a packet that came to a link
  * @link: the link
@@ -170,17 +186,11 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	krx.off = udp + sizeof(struct udphdr);
 	if (!pskb_may_pull(skb, krx.off + min_t(u32, len, XROCE_MAX_HDR)))
 		goto drop;
+	krx_init(&krx, link, skb_network_header(skb), skb->data + krx.off,
+		 skb_tail_pointer(skb), len);
 	krx.skb = skb;
-	krx.xdp = NULL;
-	krx.bth = skb->data + krx.off;
-	krx.linear = skb_headlen(skb) - krx.off;
-	krx.rx.dev = &link->dev;
-	krx.rx.l3 = skb_network_header(skb);
-	krx.rx.len = len;
 	krx.rx.vlan = skb_vlan_tag_present(skb) ? skb_vlan_tag_get(skb) :
 						  ndev_vlan(skb->dev);
-	krx.rx.ce = INET_ECN_is_ce(xroce_l3_dsfield(krx.rx.l3));
-	krx.rx.looped = false;
 	xroce_rx(&krx.rx);
 	xroce_trace_rx(link, skb, krx.rx.verdict);
 	consume_skb(skb);
@@ -202,19 +212,14 @@ void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f)
 {
 	u8 *l3 = f->seg[0].p, *l2 = l3 - f->l2_len;
 	struct xdp_buff xdp = { .data = l2, .data_end = l3 + f->len };
+	u32 head = xroce_l3_len(l3) + sizeof(struct udphdr);
 	struct xroce_krx krx;
 
-	krx.skb = NULL;
+	krx_init(&krx, link, l3, l3 + head, xdp.data_end, f->len - head);
 	krx.xdp = &xdp;
-	krx.bth = l3 + xroce_l3_len(l3) + sizeof(struct udphdr);
-	krx.linear = xdp.data_end - (void *)krx.bth;
-	krx.rx.dev = &link->dev;
-	krx.rx.l3 = l3;
-	krx.rx.len = krx.linear;
 	krx.rx.vlan = f->l2_len == VLAN_ETH_HLEN ?
 		      ntohs(((struct vlan_ethhdr *)l2)->h_vlan_TCI) :
 		      ndev_vlan(link->ndev);
-	krx.rx.ce = INET_ECN_is_ce(xroce_l3_dsfield(l3));
 	krx.rx.looped = true;
 	xroce_rx(&krx.rx);
 	/* For whoever looks it is as a wire would have brought it. */
@@ -285,16 +290,8 @@ struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 
 	if (!ndev_is_plain(link->ndev) || !xdp_is_whole(xdp, &e))
 		return NULL;
-	krx->skb = NULL;
+	krx_init(krx, link, e.l3, e.bth, xdp->data_end, e.len);
 	krx->xdp = xdp;
-	krx->bth = e.bth;
-	krx->linear = (const u8 *)xdp->data_end - e.bth;
-	krx->rx.dev = &link->dev;
-	krx->rx.l3 = e.l3;
-	krx->rx.len = e.len;
-	krx->rx.vlan = XROCE_NO_VLAN;
-	krx->rx.ce = e.ecn == XROCE_ECN_CE;
-	krx->rx.looped = false;
 	if (xroce_rx_parse(&krx->rx) || krx->rx.pkt.qpn == XROCE_MCAST_QPN)
 		return NULL;
 	qp = xroce_rx_find(&krx->rx, &drop);

@@ -17,7 +17,6 @@
 #define XROCE_IP6_HOPOPTS	0
 #define XROCE_IP6_ROUTING	43
 #define XROCE_IP6_DSTOPTS	60
-#define XROCE_ECN_CE		3
 
 /* IPv6 extension headers followed; a packet with more is left to the stack. */
 #define XROCE_IP6_EXT_MAX	4
