@@ -103,6 +103,8 @@ static void send_all(const char *ifname, const u8 *macs)
 		send_one(fd, &frame_cases[i], macs);
 		usleep(2000);
 	}
+	if (!last)
+		die("no case is named " LAST);
 	send_one(fd, last, macs);
 }
 
