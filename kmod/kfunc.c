@@ -13,8 +13,6 @@
 #include <net/netdev_rx_queue.h>
 #include <net/xdp.h>
 
-#include <xroce/xdp.h>
-
 #include "xroce.h"
 
 /* Is a link on the netdev that a frame came by, or on a VLAN of it. */

@@ -288,6 +288,11 @@ lines() {
 	done
 }
 
+# As the root of a user namespace of one's own, who has a netdev there
+in_own_ns() {
+	unshare -rn sh -c 'ip link add xt-c type veth && exec "$@"' - "$@"
+}
+
 test_netlink() {
 	local ifindex
 	ifindex=$(cat /sys/class/net/xt-a/ifindex)
@@ -303,8 +308,7 @@ test_netlink() {
 	refuses 1 'not permitted' setpriv --reuid 65534 --clear-groups \
 		rdmatool link add xt1 netdev xt-b
 	# Its devices would have names, and be seen, outside
-	refuses 1 'not permitted' unshare -rn sh -c 'ip link add xt-c type veth &&
-		exec rdmatool link add xt1 netdev xt-c'
+	refuses 1 'not permitted' in_own_ns rdmatool link add xt1 netdev xt-c
 	refuses 1 'not permitted' setpriv --reuid 65534 --clear-groups \
 		rdmatool link del xt0
 }
