@@ -92,6 +92,7 @@ bug ack-one-more comp 'xroce_comp_upto(qp, xroce_psn_add(psn, 1));' \
 bug ack-not-executed answer 'xroce_psn_add(qp->hot.epsn,
 						       XROCE_PSN_MASK)' \
 	'qp->hot.epsn'
+bug local-late req 'if (n <= 0) {\n\t\txroce_req_done(qp);' 'if (n <= 0) {'
 bug no-implied-nak comp 'xroce_comp_lost(qp, owed, XROCE_CNT_IMPLIED_NAK);' \
 	'xroce_env_count(qp->dev, XROCE_CNT_IMPLIED_NAK, 1);'
 bug old-answer-counts comp 'xroce_comp_late(qp, pkt);\n\t\treturn;' 'break;'
