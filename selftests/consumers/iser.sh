@@ -15,10 +15,8 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/here.sh
 . ../lib/disk.sh
 
-CFG=/sys/kernel/config/target
 IQN=iqn.2003-01.org.xroce:disk
-TPG=$CFG/iscsi/$IQN/tpgt_1
-BACK=$CFG/core/iblock_0/xroce
+TPG=$LIO/iscsi/$IQN/tpgt_1
 iscsid=
 
 admin() { iscsiadm -m node -T "$IQN" -p "$V4.1:3260" "$@"; }
@@ -34,12 +32,7 @@ disk_end() {
 }
 
 target() {
-	configfs
-	modprobe -a sd_mod target_core_iblock iscsi_target_mod ib_isert \
-		ib_iser &&
-		modprobe brd rd_nr=1 rd_size="$SIZE" && mkdir -p "$BACK" &&
-		echo udev_path=/dev/ram0 >"$BACK/control" &&
-		echo 1 >"$BACK/enable" && mkdir -p "$TPG/lun/lun_0" &&
+	lio iscsi_target_mod ib_isert ib_iser && mkdir -p "$TPG/lun/lun_0" &&
 		ln -s "$BACK" "$TPG/lun/lun_0/xroce" &&
 		echo 0 >"$TPG/attrib/authentication" &&
 		echo 0 >"$TPG/attrib/demo_mode_write_protect" &&
@@ -48,12 +41,7 @@ target() {
 		echo 1 >"$TPG/np/$V4.1:3260/iser" && echo 1 >"$TPG/enable"
 }
 
-disk() {
-	local d
-	for d in /sys/class/iscsi_session/session*/device/target*/*:0/block/*; do
-		[ -e "$d" ] && echo "/dev/${d##*/}"
-	done
-}
+disk() { scsi_disk /sys/class/iscsi_session/session*/device/target*/*:0/block/*; }
 
 connect() {
 	admin -o new -I iser && admin -o update -n node.conn[0].timeo.noop_out_interval \

@@ -15,14 +15,11 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/here.sh
 . ../lib/disk.sh
 
-CFG=/sys/kernel/config/target
-BACK=$CFG/core/iblock_0/xroce
-
 # The name that ib_srpt has for the port: the last half of its first GID
 tpg() {
 	local gid
 	gid=$(cat /sys/class/infiniband/xr1/ports/1/gids/0)
-	echo "$CFG/srpt/${gid#*:*:*:*:}/${gid#*:*:*:*:}"
+	echo "$LIO/srpt/${gid#*:*:*:*:}/${gid#*:*:*:*:}"
 }
 
 disk_end() {
@@ -33,31 +30,22 @@ disk_end() {
 	rm -f "$t/acls/$V4.1/lun_0/xroce" "$t/lun/lun_0/xroce"
 	rmdir "$t/acls/$V4.1/lun_0" "$t/acls/$V4.1" "$t/lun/lun_0" "$t" "${t%/*}" \
 		"$BACK" "${BACK%/*}"
-	echo 0 >"$CFG/srpt/discovery_auth/rdma_cm_port"
+	echo 0 >"$LIO/srpt/discovery_auth/rdma_cm_port"
 	modprobe -r ib_srp ib_srpt
 }
 
 target() {
 	local t
-	configfs
-	modprobe -a sd_mod target_core_iblock ib_srpt ib_srp &&
-		modprobe brd rd_nr=1 rd_size="$SIZE" && mkdir -p "$BACK" &&
-		echo udev_path=/dev/ram0 >"$BACK/control" &&
-		echo 1 >"$BACK/enable" || return
+	lio ib_srpt ib_srp || return
 	t=$(tpg)
-	mkdir -p "$CFG/srpt" && echo 5555 >"$CFG/srpt/discovery_auth/rdma_cm_port" &&
+	mkdir -p "$LIO/srpt" && echo 5555 >"$LIO/srpt/discovery_auth/rdma_cm_port" &&
 		mkdir -p "$t/lun/lun_0" && ln -s "$BACK" "$t/lun/lun_0/xroce" &&
 		mkdir -p "$t/acls/$V4.1/lun_0" &&
 		ln -s "$t/lun/lun_0" "$t/acls/$V4.1/lun_0/xroce" &&
 		echo 1 >"$t/enable"
 }
 
-disk() {
-	local d
-	for d in /sys/class/srp_host/host*/device/target*/*:0/block/*; do
-		[ -e "$d" ] && echo "/dev/${d##*/}"
-	done
-}
+disk() { scsi_disk /sys/class/srp_host/host*/device/target*/*:0/block/*; }
 
 add_target() {
 	local guid

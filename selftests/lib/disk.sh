@@ -23,6 +23,26 @@ configfs() {
 	mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
 }
 
+# The RAM disk as a backstore of LIO, the kernel's SCSI target, with MODULES...
+LIO=/sys/kernel/config/target
+BACK=$LIO/core/iblock_0/xroce
+
+lio() {
+	configfs
+	modprobe -a sd_mod target_core_iblock "$@" &&
+		modprobe brd rd_nr=1 rd_size="$SIZE" && mkdir -p "$BACK" &&
+		echo udev_path=/dev/ram0 >"$BACK/control" &&
+		echo 1 >"$BACK/enable"
+}
+
+# Of the places in sysfs that a disk may have: what is there
+scsi_disk() {
+	local d
+	for d in "$@"; do
+		[ -e "$d" ] && echo "/dev/${d##*/}"
+	done
+}
+
 has_disk() { [ -b "$(disk)" ]; }
 
 no_disk() { ! has_disk; }
