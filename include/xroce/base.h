@@ -23,9 +23,13 @@
 #define cpu_to_le32(x)	(x)
 #define le32_to_cpu(x)	(x)
 #define static_assert	_Static_assert
-#ifndef __packed
-#define __packed	__attribute__((packed))
-#endif
+/*
+ * Of what it believes to be anywhere clang takes a byte at a time. Frames start
+ * two bytes after a multiple of four where that matters (NET_IP_ALIGN), and the
+ * verifier sees to it.
+ */
+#define xroce_aligned(p, n)	__builtin_assume_aligned(p, n)
+#define __xroce_wire		__attribute__((packed, aligned(4)))
 
 #else /* user space */
 
@@ -57,6 +61,11 @@ typedef int64_t s64;
 #define __packed	__attribute__((packed))
 #endif
 
+#endif
+
+#ifndef __xroce_wire
+#define xroce_aligned(p, n)	(p)
+#define __xroce_wire		__attribute__((packed))
 #endif
 
 #ifndef __always_inline

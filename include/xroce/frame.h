@@ -13,6 +13,7 @@
 #define XROCE_ETH_P_IPV6	0x86dd
 #define XROCE_ETH_P_8021Q	0x8100
 #define XROCE_ETH_P_8021AD	0x88a8
+#define XROCE_IP_TCP		6
 #define XROCE_IP_UDP		17
 #define XROCE_IP6_HOPOPTS	0
 #define XROCE_IP6_ROUTING	43
@@ -33,8 +34,8 @@ enum xroce_encap_is {
  * @l3: the IP header
  * @l4: the UDP header
  * @bth: what UDP carries; may lie past the end of the linear bytes
- * @len: bytes of it: BTH up to and including the ICRC; XROCE_ENCAP_ROCE only
  * @sgid, @dgid: addresses as GIDs, IPv4 as ::ffff:a.b.c.d
+ * @len: bytes of it: BTH up to and including the ICRC; XROCE_ENCAP_ROCE only
  * @version: 4 or 6
  * @ecn: the two ECN bits
  * @opts: there are IPv4 options or IPv6 extension headers: no QP of ours speaks
@@ -44,17 +45,20 @@ struct xroce_encap {
 	const u8 *l3;
 	const u8 *l4;
 	const u8 *bth;
+	u8 sgid[16];
+	u8 dgid[16];
 	u32 len;
 	u8 version;
 	u8 ecn;
 	bool opts;
-	u8 sgid[16];
-	u8 dgid[16];
 };
 
 static __always_inline u32 xroce_get16(const u8 *p)
 {
-	return p[0] << 8 | p[1];
+	__be16 v;
+
+	__builtin_memcpy(&v, xroce_aligned(p, 2), sizeof(v));
+	return be16_to_cpu(v);
 }
 
 static __always_inline void xroce_gid_from_ip4(u8 gid[16], const u8 *addr)
@@ -62,7 +66,7 @@ static __always_inline void xroce_gid_from_ip4(u8 gid[16], const u8 *addr)
 	__builtin_memset(gid, 0, 10);
 	gid[10] = 0xff;
 	gid[11] = 0xff;
-	__builtin_memcpy(gid + 12, addr, 4);
+	__builtin_memcpy(gid + 12, xroce_aligned(addr, 4), 4);
 }
 
 /* UDP at p, where IP says that ip_len bytes follow and room are there. */
@@ -121,8 +125,8 @@ xroce_encap_ip6(struct xroce_encap *e, const u8 *p, const u8 *end, u32 room)
 	e->version = 6;
 	e->ecn = (p[1] >> 4) & 3;
 	e->opts = false;
-	__builtin_memcpy(e->sgid, p + 8, 16);
-	__builtin_memcpy(e->dgid, p + 24, 16);
+	__builtin_memcpy(e->sgid, xroce_aligned(p + 8, 4), 16);
+	__builtin_memcpy(e->dgid, xroce_aligned(p + 24, 4), 16);
 	/* A jumbogram says 0 here: its first extension header does not fit. */
 	len = xroce_get16(p + 4);
 	next = p[6];

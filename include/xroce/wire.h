@@ -26,7 +26,7 @@ struct xroce_bth {
 	__be16 pkey;
 	__be32 dqpn;		/* FECN, BECN, 6 reserved bits, DestQP */
 	__be32 apsn;		/* AckReq, 7 reserved bits, PSN */
-} __packed;
+} __xroce_wire;
 
 #define XROCE_BTH_SE		0x80
 #define XROCE_BTH_MIG		0x40
@@ -39,32 +39,32 @@ struct xroce_reth {
 	__be64 va;
 	__be32 rkey;
 	__be32 len;
-} __packed;
+} __xroce_wire;
 
 struct xroce_atomiceth {
 	__be64 va;
 	__be32 rkey;
 	__be64 swap_add;
 	__be64 compare;
-} __packed;
+} __xroce_wire;
 
 struct xroce_aeth {
 	__be32 smsn;		/* syndrome, MSN */
-} __packed;
+} __xroce_wire;
 
 struct xroce_deth {
 	__be32 qkey;
 	__be32 sqpn;
-} __packed;
+} __xroce_wire;
 
 /* An immediate, an R_Key, an XRCETH; an atomic's original value. */
 struct xroce_word {
 	__be32 v;
-} __packed;
+} __xroce_wire;
 
 struct xroce_atomicacketh {
 	__be64 orig;
-} __packed;
+} __xroce_wire;
 
 /* Transports: the upper three bits of the opcode. */
 #define XROCE_RC		0x00
