@@ -57,27 +57,46 @@ static __always_inline int xroce_steer(s32 cpu)
 	return xroce_verdict(XROCE_XDP_STEERED, XDP_REDIRECT);
 }
 
+enum xroce_looks {
+	XROCE_LOOK_OTHER,	/* the parser would say XROCE_ENCAP_OTHER */
+	XROCE_LOOK_PLAIN,	/* RoCEv2 as a connected QP of ours would get it */
+	XROCE_LOOK_CLOSER,	/* that takes the parser */
+};
+
 /*
- * RoCEv2 as a connected QP of ours would get it: no options, no extensions, one
- * tag at most. The module looks closer.
+ * What most frames are is told by a few bytes. RoCEv2 without options, extensions
+ * or a second tag may be a connected QP's: the module looks closer.
  */
-static __always_inline bool xroce_plain(const u8 *data, const u8 *end)
+static __always_inline enum xroce_looks xroce_look(const u8 *data,
+						   const u8 *end)
 {
 	const u8 *l3 = data + 14;
 	u32 type;
 
-	if (l3 + 48 > end)
-		return false;
+	if (l3 + 32 > end)
+		return XROCE_LOOK_CLOSER;
 	type = xroce_get16(data + 12);
 	if (type == XROCE_ETH_P_8021Q) {
 		type = xroce_get16(data + 16);
 		l3 += 4;
 	}
-	if (type == XROCE_ETH_P_IP)
-		return l3[0] == 0x45 && l3[9] == XROCE_IP_UDP &&
-		       xroce_get16(l3 + 22) == XROCE_UDP_PORT;
-	return type == XROCE_ETH_P_IPV6 && l3 + 48 <= end &&
-	       l3[6] == XROCE_IP_UDP && xroce_get16(l3 + 42) == XROCE_UDP_PORT;
+	if (type == XROCE_ETH_P_IP) {
+		if (l3[9] != XROCE_IP_UDP)
+			return XROCE_LOOK_OTHER;
+		if (l3[0] != 0x45)
+			return XROCE_LOOK_CLOSER;
+		return xroce_get16(l3 + 22) == XROCE_UDP_PORT ?
+		       XROCE_LOOK_PLAIN : XROCE_LOOK_OTHER;
+	}
+	if (type == XROCE_ETH_P_IPV6) {
+		if (l3[6] == XROCE_IP_UDP && l3 + 48 <= end)
+			return xroce_get16(l3 + 42) == XROCE_UDP_PORT ?
+			       XROCE_LOOK_PLAIN : XROCE_LOOK_OTHER;
+		return l3[6] == XROCE_IP_TCP ? XROCE_LOOK_OTHER :
+					       XROCE_LOOK_CLOSER;
+	}
+	return type == XROCE_ETH_P_8021Q || type == XROCE_ETH_P_8021AD ?
+	       XROCE_LOOK_CLOSER : XROCE_LOOK_OTHER;
 }
 
 SEC("xdp.frags")
@@ -92,16 +111,23 @@ int xroce(struct xdp_md *ctx)
 	int is, got;
 	s32 cpu;
 
-	if (xroce_plain(data, end)) {
+	is = xroce_look(data, end);
+	if (is == XROCE_LOOK_OTHER)
+		return PASS(OTHER);
+	if (is == XROCE_LOOK_PLAIN) {
 		got = xroce_receive(ctx, &stat);
 		if (got == XROCE_XDP_RX_TAKEN)
 			return xroce_verdict(stat, XDP_DROP);
 		if (got >= 0)
 			return xroce_steer(got);
 	}
-	is = xroce_encap_parse(&e, data, end, bpf_xdp_get_buff_len(ctx));
+	is = xroce_encap_parse(&e, data, end, ~0u);
 	if (is == XROCE_ENCAP_OTHER)
 		return PASS(OTHER);
+	/* To ask for the length in all buffers is dear, and seldom needed. */
+	if (e.ip_len > (u32)(end - e.l4) &&
+	    (u32)(e.l4 - data) + e.ip_len > bpf_xdp_get_buff_len(ctx))
+		is = XROCE_ENCAP_TRUNC;
 	if (!xroce_is_ours(ctx, &to, data, e.dgid))
 		return PASS(NOT_OURS);
 	if (e.opts)

@@ -35,7 +35,8 @@ enum xroce_encap_is {
  * @l4: the UDP header
  * @bth: what UDP carries; may lie past the end of the linear bytes
  * @sgid, @dgid: addresses as GIDs, IPv4 as ::ffff:a.b.c.d
- * @len: bytes of it: BTH up to and including the ICRC; XROCE_ENCAP_ROCE only
+ * @ip_len: bytes from @l4 on, as IP says
+ * @len: bytes of @bth: up to and including the ICRC; XROCE_ENCAP_ROCE only
  * @version: 4 or 6
  * @ecn: the two ECN bits
  * @opts: there are IPv4 options or IPv6 extension headers: no QP of ours speaks
@@ -47,6 +48,7 @@ struct xroce_encap {
 	const u8 *bth;
 	u8 sgid[16];
 	u8 dgid[16];
+	u32 ip_len;
 	u32 len;
 	u8 version;
 	u8 ecn;
@@ -82,6 +84,7 @@ xroce_encap_udp(struct xroce_encap *e, const u8 *p, const u8 *end, u32 ip_len,
 		return XROCE_ENCAP_OTHER;
 	e->l4 = p;
 	e->bth = p + 8;
+	e->ip_len = ip_len;
 	if (ip_len > room)
 		return XROCE_ENCAP_TRUNC;
 	len = xroce_get16(p + 4);
