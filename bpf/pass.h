@@ -10,6 +10,9 @@
 #include <xroce/hot.h>
 #include <xroce/xdp.h>
 
+/* A test without the module defines what stands in for it, and this. */
+#ifndef XROCE_STAND_IN
+
 /* The module's; not declared only, which libbpf takes for another kind of type. */
 struct xroce_pass {
 	u32 opaque;
@@ -23,6 +26,8 @@ extern u8 *bpf_xroce_hot(struct xroce_pass *p,
 extern int bpf_xroce_place(struct xroce_pass *p) __weak __ksym;
 extern int bpf_xroce_complete(struct xroce_pass *p) __weak __ksym;
 extern void bpf_xroce_end(struct xroce_pass *p, u32 how) __weak __ksym;
+
+#endif /* XROCE_STAND_IN */
 
 /*
  * A policy is a function that sees the hot block with the packet under way in it,

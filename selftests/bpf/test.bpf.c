@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The shared headers in BPF, reporting what they see; and a program that does
- * nothing, to time others against. Run by BPF_PROG_TEST_RUN only.
+ * The shared headers in BPF, reporting what they see; and two programs, one that
+ * does nothing and one that calls it, to time others against. Run by
+ * BPF_PROG_TEST_RUN only.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -25,6 +26,18 @@ SEC("xdp.frags")
 int empty(struct xdp_md *ctx)
 {
 	return XDP_PASS;
+}
+
+static __noinline int nothing(struct xdp_md *ctx)
+{
+	barrier_var(ctx);
+	return XDP_PASS;
+}
+
+SEC("xdp.frags")
+int call(struct xdp_md *ctx)
+{
+	return nothing(ctx);
 }
 
 SEC("xdp.frags")
