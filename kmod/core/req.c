@@ -323,9 +323,10 @@ void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
 void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 {
 	xroce_req_rewind(qp, f->psn);
-	/* It has not been sent: when it is, it is not for the second time. */
+	/* Yet to be sent; though a peer may have guessed and acknowledged it. */
 	if (f->fresh && xroce_psn_diff(qp->hot.max, f->psn) > 0)
-		qp->hot.max = f->psn;
+		qp->hot.max = xroce_psn_diff(qp->hot.next, f->psn) > 0 ?
+			      qp->hot.next : f->psn;
 }
 
 /**
