@@ -38,11 +38,7 @@ enum {
 	XROCE_POOLS,
 };
 
-struct xroce_pools {
-	struct page_pool *pool[XROCE_POOLS];
-};
-
-static DEFINE_PER_CPU(struct xroce_pools, xroce_pools);
+static DEFINE_PER_CPU(struct page_pool *, xroce_pools[XROCE_POOLS]);
 
 static u32 pool_order(u32 i)
 {
@@ -60,7 +56,7 @@ struct xroce_kframe *xroce_frame_page(u32 len)
 {
 	u32 i = len + XROCE_PAGE_L3 + XROCE_PAGE_TAIL > PAGE_SIZE ?
 		XROCE_POOL_LARGE : XROCE_POOL_SMALL;
-	struct page_pool *pool = this_cpu_read(xroce_pools.pool[i]);
+	struct page_pool *pool = this_cpu_read(xroce_pools[i]);
 	struct xroce_kframe *kf;
 	struct xdp_frame *xdp;
 	struct page *page;
@@ -169,7 +165,7 @@ void xroce_frame_exit(void)
 
 	for_each_possible_cpu(cpu) {
 		for (i = 0; i < XROCE_POOLS; i++) {
-			pool = &per_cpu(xroce_pools, cpu).pool[i];
+			pool = &per_cpu(xroce_pools[i], cpu);
 			if (*pool)
 				xdp_unreg_page_pool(*pool);
 			*pool = NULL;
@@ -196,7 +192,7 @@ static int pool_new(u32 i, int cpu)
 		page_pool_destroy(pool);
 		return err;
 	}
-	per_cpu(xroce_pools, cpu).pool[i] = pool;
+	per_cpu(xroce_pools[i], cpu) = pool;
 	return 0;
 }
 

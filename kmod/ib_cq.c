@@ -39,19 +39,18 @@ static int xroce_ib_create_cq(struct ib_cq *ib,
 	if ((udata && udata->outlen < sizeof(resp)) || !attr->cqe ||
 	    attr->cqe > XROCE_MAX_CQE)
 		return -EINVAL;
-	if (!atomic_add_unless(&link->cqs, 1, XROCE_MAX_CQ))
-		return -ENOMEM;
 	kcq = kzalloc(sizeof(*kcq), GFP_KERNEL_ACCOUNT);
-	if (!kcq) {
-		err = -ENOMEM;
-		goto err_count;
-	}
+	if (!kcq)
+		return -ENOMEM;
+	err = -ENOMEM;
+	if (!atomic_add_unless(&link->cqs, 1, XROCE_MAX_CQ))
+		goto err_free;
 	depth = roundup_pow_of_two(attr->cqe);
 	kcq->ring = xroce_ring_alloc(xroce_udata_uctx(udata), depth,
 				     sizeof(struct xroce_cqe), &resp.ring);
 	if (IS_ERR(kcq->ring)) {
 		err = PTR_ERR(kcq->ring);
-		goto err_free;
+		goto err_count;
 	}
 	kcq->ib = ib;
 	kcq->cpu = (int)attr->comp_vector - 1;
@@ -69,10 +68,10 @@ static int xroce_ib_create_cq(struct ib_cq *ib,
 		xroce_kcq_destroy(kcq);
 	return err;
 
-err_free:
-	kfree(kcq);
 err_count:
 	atomic_dec(&link->cqs);
+err_free:
+	kfree(kcq);
 	return err;
 }
 

@@ -192,9 +192,8 @@ static int xroce_ib_del_gid(const struct ib_gid_attr *attr, void **context)
 
 static int xroce_ib_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	struct xroce_link *link = to_xlink(pd->device);
-
-	return atomic_add_unless(&link->pds, 1, XROCE_MAX_PD) ? 0 : -ENOMEM;
+	return atomic_add_unless(&to_xlink(pd->device)->pds, 1, XROCE_MAX_PD) ?
+	       0 : -ENOMEM;
 }
 
 static int xroce_ib_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
@@ -222,7 +221,6 @@ static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx,
 		.max_inline = XROCE_MAX_INLINE,
 	};
 	struct xroce_alloc_ucontext_req req = {};
-	struct xroce_poller *poller;
 	int err;
 
 	if (ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen)))
@@ -232,11 +230,8 @@ static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx,
 	err = ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
 	if (err || !req.poll_us)
 		return err;
-	poller = xroce_poller_new(req.poll_us);
-	if (IS_ERR(poller))
-		return PTR_ERR(poller);
-	ctx->poller = poller;
-	return 0;
+	ctx->poller = xroce_poller_new(req.poll_us);
+	return PTR_ERR_OR_ZERO(ctx->poller);
 }
 
 /* For another process that has been given the file: there is nothing to add. */

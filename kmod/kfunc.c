@@ -121,9 +121,8 @@ __bpf_kfunc int bpf_xroce_drop(struct xdp_md *ctx, const void *addr,
 {
 	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
 	struct xroce_xdp_addr to;
-	struct xroce_link *link;
+	struct xroce_link *link = addr_link(xdp->rxq->dev, &to, addr, addr__sz);
 
-	link = addr_link(xdp->rxq->dev, &to, addr, addr__sz);
 	if (!link || why >= XROCE_XDP_STAT_MAX)
 		return 0;
 	xroce_env_count(&link->dev, XROCE_CNT_MALFORMED, 1);

@@ -256,21 +256,16 @@ static int xroce_ib_post_srq_recv(struct ib_srq *ib,
 	return err;
 }
 
-/* The QP of a completion, which stays while its consumer does not destroy it. */
-static struct ib_qp *cqe_qp(const struct xroce_cq *cq, u32 qpn)
-{
-	struct xroce_qp *qp = xroce_env_qp(cq->dev, qpn);
-
-	return qp ? xroce_qp_kqp(qp)->ib : NULL;
-}
-
 static bool cqe_to_wc(struct ib_wc *wc, const struct xroce_cq *cq,
 		      const struct xroce_cqe *cqe)
 {
-	memset(wc, 0, sizeof(*wc));
-	wc->qp = cqe_qp(cq, cqe->qpn);
-	if (!wc->qp)
+	/* Which stays while its consumer does not destroy it. */
+	struct xroce_qp *qp = xroce_env_qp(cq->dev, cqe->qpn);
+
+	if (!qp)
 		return false;	/* destroyed: nobody asks for it any more */
+	memset(wc, 0, sizeof(*wc));
+	wc->qp = xroce_qp_kqp(qp)->ib;
 	wc->wr_id = cqe->wr_id;
 	wc->status = cqe->status;
 	wc->opcode = cqe->opcode;

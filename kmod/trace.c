@@ -106,9 +106,11 @@ static void packet_verdict(struct xroce_packet *p)
 }
 
 /**
- * xroce_packet_tx() - see xroce_trace_tx()
+ * xroce_packet_tx() - a frame is about to be given up
  * @kqp: the queue pair
  * @f: the frame, sealed
+ *
+ * Return: what xroce_packet_sent() is to be called with.
  */
 struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp,
 				     struct xroce_frame *f)
@@ -135,12 +137,14 @@ struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp,
 }
 
 /**
- * xroce_packet_sent() - see xroce_trace_sent()
- * @p: what xroce_packet_tx() has returned
- * @verdict: the counter
+ * xroce_packet_sent() - what became of a frame
+ * @p: what xroce_packet_tx() has returned, or NULL
+ * @verdict: XROCE_CNT_TX_PKTS, XROCE_CNT_TX_DROPPED or XROCE_CNT_TX_UNTAKEN
  */
 void xroce_packet_sent(struct xroce_packet *p, u8 verdict)
 {
+	if (!p)
+		return;
 	p->verdict = verdict;
 	trace_xroce_transmit(p);
 	kfree(p);
@@ -168,10 +172,10 @@ static void put_eth(u8 *to, const struct sk_buff *skb)
 }
 
 /**
- * xroce_packet_rx() - see xroce_trace_rx()
+ * xroce_packet_rx() - what became of a packet that came to a link
  * @link: the link
- * @skb: the packet
- * @verdict: the counter
+ * @skb: network header set
+ * @verdict: &struct xroce_rx's, or the counter of the drop before it
  */
 void xroce_packet_rx(struct xroce_link *link, struct sk_buff *skb, u8 verdict)
 {
@@ -193,10 +197,10 @@ void xroce_packet_rx(struct xroce_link *link, struct sk_buff *skb, u8 verdict)
 }
 
 /**
- * xroce_packet_rx_xdp() - see xroce_trace_rx_xdp()
+ * xroce_packet_rx_xdp() - the same of one that the stack has not seen
  * @link: the link
- * @xdp: the frame
- * @verdict: the counter
+ * @xdp: the frame, from its Ethernet header on
+ * @verdict: as above, or XROCE_VERDICT_XDP + &enum xroce_xdp_stat
  */
 void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 			 u8 verdict)

@@ -9,8 +9,10 @@
 #include <linux/netlink.h>
 #include <linux/skbuff.h>
 #include <linux/wait_bit.h>
+#include <net/ip6_route.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
+#include <net/route.h>
 #include <net/udp.h>
 
 #include "xroce.h"
@@ -46,6 +48,61 @@ static int encap_rcv(struct sock *sk, struct sk_buff *skb)
 		kfree_skb(skb);
 	}
 	return 0;
+}
+
+/* The way back to who sent a packet, or NULL: there is none. */
+static struct dst_entry *way_back(struct net *net, const u8 *l3, int oif)
+{
+	const struct ipv6hdr *ip6 = (const void *)l3;
+	const struct iphdr *ip = (const void *)l3;
+
+	if (ip->version == 4) {
+		struct flowi4 fl = { .daddr = ip->saddr, .saddr = ip->daddr,
+				     .flowi4_oif = oif };
+		struct rtable *rt = ip_route_output_key(net, &fl);
+
+		return IS_ERR(rt) ? NULL : &rt->dst;
+	} else {
+		struct flowi6 fl = { .daddr = ip6->saddr, .saddr = ip6->daddr,
+				     .flowi6_oif = oif };
+
+		return IS_ENABLED(CONFIG_IPV6) ?
+		       ip6_route_output(net, NULL, &fl) : NULL;
+	}
+}
+
+/**
+ * xroce_env_neigh() - may QP 1 have a datagram; BH off
+ * @rx: the packet
+ *
+ * ib_core waits a second for the neighbour that an answer goes to, one datagram
+ * at a time: whoever sends from addresses that nobody has would block QP 1, its
+ * memory and its link's end. So one such a second passes, to be resolved; others
+ * are lost, as datagrams may be, and sent again.
+ */
+bool xroce_env_neigh(struct xroce_rx *rx)
+{
+	struct xroce_krx *krx = container_of(rx, struct xroce_krx, rx);
+	struct xroce_link *link = xroce_dev_link(rx->dev);
+	time64_t now = ktime_get_seconds();
+	struct neighbour *neigh;
+	struct dst_entry *dst;
+	bool ok;
+
+	if (rx->looped)
+		return true;
+	dst = way_back(link->net, rx->l3, krx->skb->dev->ifindex);
+	neigh = dst ? dst_neigh_lookup(dst, rx->l3 +
+				       (rx->l3[0] >> 4 == 4 ? 12 : 8)) : NULL;
+	dst_release(dst);
+	if (!neigh)
+		return false;
+	ok = !neigh_event_send(neigh, NULL);
+	neigh_release(neigh);
+	if (ok || READ_ONCE(link->gsi_second) == now)
+		return ok;
+	WRITE_ONCE(link->gsi_second, now);
+	return true;
 }
 
 static int sock_new(struct net *net, u8 family, struct socket **sock)

@@ -132,7 +132,7 @@ static u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 		len = f[i]->len;
 		trace = xroce_trace_tx(kqp, f[i]);
 		ret = frame_out(kqp, f[i]);
-		xroce_trace_sent(trace, ret < 0 ? XROCE_CNT_TX_UNTAKEN :
+		xroce_packet_sent(trace, ret < 0 ? XROCE_CNT_TX_UNTAKEN :
 				 ret ? XROCE_CNT_TX_PKTS : XROCE_CNT_TX_DROPPED);
 		if (ret < 0) {
 			f[i] = NULL;
@@ -202,7 +202,7 @@ static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp,
 	for (i = 0; i < n; i++) {
 		trace = xroce_trace_tx(kqp, f[i]);
 		taken = xmit_pages(kqp, f + i, 1, sum);
-		xroce_trace_sent(trace, taken ? XROCE_CNT_TX_PKTS :
+		xroce_packet_sent(trace, taken ? XROCE_CNT_TX_PKTS :
 						XROCE_CNT_TX_UNTAKEN);
 		if (!taken)
 			break;

@@ -46,7 +46,6 @@
 #define XROCE_MAX_GROUP_QP	1024
 /* A user may ask for more than there is, and nobody is killed for that. */
 #define XROCE_GFP_QUEUE	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-#define XROCE_GSI_QPN		1
 /* More than a network holds in flight is only loss: a window of packets. */
 #define XROCE_CWND_INIT		64
 #define XROCE_CWND_MAX		1024
@@ -83,6 +82,7 @@ struct xroce_counters {
  * @cqs: completion queues there are
  * @srqs: shared receive queues there are
  * @gsi: QP 1, RCU; ib_core makes one at a time
+ * @gsi_second: when QP 1 was last given what ib_core waits for a neighbour for
  * @groups: multicast groups with a QP in each, see mcast.c
  * @bound: QPs that are bound to counters
  * @bound_count: what all such counters together have, those that are gone too
@@ -104,6 +104,7 @@ struct xroce_link {
 	atomic_t cqs;
 	atomic_t srqs;
 	struct xroce_kqp __rcu *gsi;
+	time64_t gsi_second;
 	struct mutex group_lock;	/* writers of groups, membership */
 	DECLARE_HASHTABLE(groups, 6);
 	u32 group_count;
@@ -529,36 +530,13 @@ void xroce_packet_rx(struct xroce_link *link, struct sk_buff *skb, u8 verdict);
 void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 			 u8 verdict);
 
-/**
- * xroce_trace_tx() - a frame is about to be given up
- * @kqp: the queue pair
- * @f: the frame, sealed
- *
- * Return: what xroce_trace_sent() is to be called with.
- */
+/* The same, where nobody may be looking. */
 static inline struct xroce_packet *xroce_trace_tx(struct xroce_kqp *kqp,
 						  struct xroce_frame *f)
 {
 	return trace_xroce_transmit_enabled() ? xroce_packet_tx(kqp, f) : NULL;
 }
 
-/**
- * xroce_trace_sent() - what became of a frame
- * @p: what xroce_trace_tx() has returned
- * @verdict: XROCE_CNT_TX_PKTS, XROCE_CNT_TX_DROPPED or XROCE_CNT_TX_UNTAKEN
- */
-static inline void xroce_trace_sent(struct xroce_packet *p, u8 verdict)
-{
-	if (p)
-		xroce_packet_sent(p, verdict);
-}
-
-/**
- * xroce_trace_rx() - what became of a packet that came to a link
- * @link: the link
- * @skb: network header set
- * @verdict: &struct xroce_rx's, or the counter of the drop before it
- */
 static inline void xroce_trace_rx(struct xroce_link *link, struct sk_buff *skb,
 				  u8 verdict)
 {
@@ -566,12 +544,6 @@ static inline void xroce_trace_rx(struct xroce_link *link, struct sk_buff *skb,
 		xroce_packet_rx(link, skb, verdict);
 }
 
-/**
- * xroce_trace_rx_xdp() - the same of one that the stack has not seen
- * @link: the link
- * @xdp: the frame, from its Ethernet header on
- * @verdict: as above, or XROCE_VERDICT_XDP + &enum xroce_xdp_stat
- */
 static inline void xroce_trace_rx_xdp(struct xroce_link *link,
 				      struct xdp_buff *xdp, u8 verdict)
 {

@@ -58,6 +58,7 @@
 	X(DROP_NO_RECV, drop_no_recv, "UC, UD: no receive posted") \
 	X(DROP_TOO_LONG, drop_too_long, "UC, UD: longer than the receive buffer") \
 	X(DROP_GROUP, drop_group, "no QP in the multicast group") \
+	X(DROP_NO_NEIGH, drop_no_neigh, "to QP 1, its answer's neighbour not resolved") \
 	X(DROP_STATE, drop_state, "QP not ready to receive") \
 	X(DROP_GHOST, drop_ghost, "response to nothing outstanding") \
 	X(DROP_REPLAY, drop_replay, "duplicate that matches nothing kept") \

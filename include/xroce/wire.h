@@ -16,6 +16,7 @@
 #define XROCE_PSN_HALF		0x800000u
 #define XROCE_PKEY_DEFAULT	0xffff
 #define XROCE_MAX_MSG		0x80000000u
+#define XROCE_GSI_QPN		1
 #define XROCE_MCAST_QPN		0xffffffu
 /* The most that BTH and the headers after it take: XRC atomic, 12 + 4 + 28. */
 #define XROCE_MAX_HDR		44

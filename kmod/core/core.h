@@ -677,6 +677,8 @@ void xroce_cc_cnp(struct xroce_qp *qp);
  *	they return stays valid while BH stay off. A trusted QP's work request names its
  *	address handle itself.
  * xroce_env_local(): is the packet's destination an address of its link.
+ * xroce_env_neigh(): could what came to QP 1 be answered without waiting for the
+ *	sender's link-layer address; who says no sees to it that it soon can.
  * xroce_env_group(): call xroce_rx_qp() for each QP that is in the group that a
  *	multicast packet is for. Return: how many.
  * xroce_env_read(): copy from a packet's bytes, counted from the BTH.
@@ -698,6 +700,7 @@ struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key);
 const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah);
 struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn);
 bool xroce_env_local(struct xroce_rx *rx);
+bool xroce_env_neigh(struct xroce_rx *rx);
 u32 xroce_env_group(struct xroce_rx *rx);
 u32 xroce_env_crc(u32 crc, const void *p, u32 len);
 u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len);

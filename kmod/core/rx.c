@@ -221,8 +221,14 @@ void xroce_rx(struct xroce_rx *rx)
 		return;
 	}
 	qp = xroce_rx_find(rx, &drop);
-	if (qp && xroce_rx_icrc_ok(rx))
-		xroce_rx_qp(qp, rx);
+	if (qp && !xroce_rx_icrc_ok(rx))
+		drop = XROCE_CNT_DROP_ICRC;
+	else if (qp && qp->hot.qpn == XROCE_GSI_QPN && !xroce_env_neigh(rx))
+		drop = XROCE_CNT_DROP_NO_NEIGH;
+	else if (qp)
+		drop = 0;
+	if (drop)
+		xroce_rx_drop(rx, drop);
 	else
-		xroce_rx_drop(rx, qp ? XROCE_CNT_DROP_ICRC : drop);
+		xroce_rx_qp(qp, rx);
 }

@@ -255,6 +255,12 @@ bool xroce_env_local(struct xroce_rx *rx)
 		       len);
 }
 
+bool xroce_env_neigh(struct xroce_rx *rx)
+{
+	MUST(!env.qp->lock.held);
+	return rx->len & 4;
+}
+
 /* The QP is in every group. */
 u32 xroce_env_group(struct xroce_rx *rx)
 {

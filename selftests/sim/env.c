@@ -377,6 +377,13 @@ bool xroce_env_local(struct xroce_rx *rx)
 	return !memcmp(rx->l3 + 24, n->gid6, 16);
 }
 
+/* There is no QP 1 here. */
+bool xroce_env_neigh(struct xroce_rx *rx)
+{
+	sim_check(false, "asked for a neighbour of QP %u's", rx->pkt.qpn);
+	return false;
+}
+
 u32 xroce_env_group(struct xroce_rx *rx)
 {
 	struct sim_node *n = node_of(rx->dev);

@@ -181,6 +181,12 @@ bool xroce_env_local(struct xroce_rx *rx)
 	return true;
 }
 
+bool xroce_env_neigh(struct xroce_rx *rx)
+{
+	(void)rx;
+	return true;
+}
+
 u32 xroce_env_group(struct xroce_rx *rx)
 {
 	(void)rx;

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# Requests for connections from an address that nobody has. ib_core would wait a
+# second for the neighbour of each, one after the other: QP 1 gets one a second,
+# goes on serving those who are there, and its link goes when it is told to.
+#
+#   +----------+         +----------+
+#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
+#   +----------+         +----------+
+#     the flood leaves here, from 198.18.1.9
+#
+# XROCE_XDP=off|generic|native
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/topo.sh
+
+SECONDS_OF=4 RATE=500
+
+mac() { in_ns "$1" cat "/sys/class/net/$2/address"; }
+
+flood() {
+	n1 ./flood "$ETH1" "$(mac "$NS2" "$ETH2")" 02:00:00:00:00:09 "$V4.2" "$V4.9" \
+		req "$SECONDS_OF" "$RATE"
+}
+
+# connect ADDRESS
+connect() {
+	PATIENCE=40 ends 'cm_listens 7174' rping -s -a "$1" -C 5 -V \
+		-- rping -c -a "$1" -C 5 -V
+}
+
+# The flood and a connection meanwhile. Twice as many seconds may have begun as it
+# is said to take, and each lets one through.
+served() {
+	local before dropped pid status=0
+	before=$(counter "$RNS2" "$RDMA2" drop_no_neigh)
+	flood >"$TOPO_TMP/flood" 2>&1 &
+	pid=$!
+	connect "$V4.2" || status=$?
+	wait "$pid" || status=$?
+	dropped=$(($(counter "$RNS2" "$RDMA2" drop_no_neigh) - before))
+	echo "$(cat "$TOPO_TMP/flood"), $dropped dropped"
+	[ "$dropped" -ge $((SECONDS_OF * RATE / 2)) ] && return "$status"
+}
+
+# stranger ADDRESS OTHER - h2 knows nothing of h1, which knows h2 and does not ask
+stranger() {
+	n1 ip neigh replace "$1" lladdr "$(mac "$NS2" "$ETH2")" dev "$ETH1" nud permanent
+	n2 ip neigh flush all
+	n2 ip neigh del "$2" dev "$ETH2" 2>/dev/null
+	n2 ip neigh show | grep -q "^$2 .*lladdr" && return 1
+	connect "$1"
+}
+
+gone() { r2 timeout 30 rdma link del "$RDMA2"; }
+
+topo_need rping rdmatool
+topo_direct 1500
+label="$XROCE_XDP"
+if ! why=$(rdma_up 2>&1); then
+	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
+	tap_end
+fi
+try "$label: who is there is served meanwhile" served
+try "$label: IPv4: who has yet to be resolved is served" stranger "$V4.2" "$V4.1"
+try "$label: IPv6: who has yet to be resolved is served" stranger "$V6:2" "$V6:1"
+try "$label: a flood before the end" flood
+try "$label: the link goes at once" gone
+tap_end
