@@ -65,11 +65,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /* Since 6.14 ib_core reports a port's state as its netdev's changes. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
-#define XROCE_CORE_PORT_EVENTS	0
-#else
-#define XROCE_CORE_PORT_EVENTS	1
-#endif
+#define XROCE_CORE_PORT_EVENTS	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0))
 
 /*
  * 7.0 and later: registration may name a DMA handle, of which a link has none;

@@ -77,10 +77,8 @@ static int dmabuf_allows(const struct dma_buf *dmabuf, int access)
 {
 	fmode_t mode = dmabuf->file->f_mode;
 
-	if (!(mode & FMODE_READ) ||
-	    (ib_access_writable(access) && !(mode & FMODE_WRITE)))
-		return -EACCES;
-	return 0;
+	return mode & FMODE_READ &&
+	       (mode & FMODE_WRITE || !ib_access_writable(access)) ? 0 : -EACCES;
 }
 
 static int dmabuf_check(const struct dma_buf *dmabuf, u64 offset, u64 length,

@@ -55,20 +55,20 @@ static struct dst_entry *way_back(struct net *net, const u8 *l3, int oif)
 {
 	const struct ipv6hdr *ip6 = (const void *)l3;
 	const struct iphdr *ip = (const void *)l3;
+	struct flowi6 fl6 = { .flowi6_oif = oif };
+	struct flowi4 fl4 = { .flowi4_oif = oif };
+	struct rtable *rt;
 
-	if (ip->version == 4) {
-		struct flowi4 fl = { .daddr = ip->saddr, .saddr = ip->daddr,
-				     .flowi4_oif = oif };
-		struct rtable *rt = ip_route_output_key(net, &fl);
-
-		return IS_ERR(rt) ? NULL : &rt->dst;
-	} else {
-		struct flowi6 fl = { .daddr = ip6->saddr, .saddr = ip6->daddr,
-				     .flowi6_oif = oif };
-
+	if (ip->version != 4) {
+		fl6.daddr = ip6->saddr;
+		fl6.saddr = ip6->daddr;
 		return IS_ENABLED(CONFIG_IPV6) ?
-		       ip6_route_output(net, NULL, &fl) : NULL;
+		       ip6_route_output(net, NULL, &fl6) : NULL;
 	}
+	fl4.daddr = ip->saddr;
+	fl4.saddr = ip->daddr;
+	rt = ip_route_output_key(net, &fl4);
+	return IS_ERR(rt) ? NULL : &rt->dst;
 }
 
 /**
