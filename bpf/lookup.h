@@ -43,11 +43,11 @@ struct {
 
 static __always_inline bool xroce_is_ours(struct xdp_md *ctx,
 					  struct xroce_xdp_addr *to,
-					  const u8 mac[6], const u8 gid[16])
+					  const u8 mac[6])
 {
 	to->ifindex = ctx->ingress_ifindex;
-	__builtin_memcpy(to->gid, gid, 16);
 	__builtin_memcpy(to->mac, mac, 6);
+	__builtin_memset(to->zero, 0, sizeof(to->zero));
 	if (bpf_xroce_addr)
 		return bpf_xroce_addr(ctx, to, sizeof(*to)) > 0;
 	return bpf_map_lookup_elem(&xroce_addrs, to);

@@ -104,7 +104,7 @@ int xroce(struct xdp_md *ctx)
 {
 	const u8 *data = (const u8 *)(long)ctx->data;
 	const u8 *end = (const u8 *)(long)ctx->data_end;
-	struct xroce_xdp_addr to = {};
+	struct xroce_xdp_addr to;
 	struct xroce_encap e;
 	enum xroce_xdp_stat stat;
 	struct xroce_pkt pkt;
@@ -128,7 +128,8 @@ int xroce(struct xdp_md *ctx)
 	if (e.ip_len > (u32)(end - e.l4) &&
 	    (u32)(e.l4 - data) + e.ip_len > bpf_xdp_get_buff_len(ctx))
 		is = XROCE_ENCAP_TRUNC;
-	if (!xroce_is_ours(ctx, &to, data, e.dgid))
+	xroce_encap_dgid(&e, to.gid);
+	if (!xroce_is_ours(ctx, &to, data))
 		return PASS(NOT_OURS);
 	if (e.opts)
 		return PASS(OPTS);

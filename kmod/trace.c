@@ -87,7 +87,7 @@ static void packet_parse(struct xroce_packet *p)
 
 	if (xroce_encap_parse(&e, p->data, end, p->len) == XROCE_ENCAP_OTHER)
 		return;
-	memcpy(p->peer, p->received ? e.sgid : e.dgid, sizeof(p->peer));
+	xroce_encap_gid(&e, p->peer, !p->received);
 	bth = (const void *)e.bth;
 	if (e.bth + sizeof(*bth) > end)
 		return;

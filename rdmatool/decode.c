@@ -305,13 +305,11 @@ static void show_addrs(const struct xroce_encap *e)
 	char buf[INET6_ADDRSTRLEN];
 
 	if (e->version == 4) {
-		out_str("src", inet_ntop(AF_INET, e->sgid + 12, buf,
-					 sizeof(buf)));
-		out_str("dst", inet_ntop(AF_INET, e->dgid + 12, buf,
-					 sizeof(buf)));
+		out_str("src", inet_ntop(AF_INET, e->l3 + 12, buf, sizeof(buf)));
+		out_str("dst", inet_ntop(AF_INET, e->l3 + 16, buf, sizeof(buf)));
 	} else {
-		out_str("src", inet_ntop(AF_INET6, e->sgid, buf, sizeof(buf)));
-		out_str("dst", inet_ntop(AF_INET6, e->dgid, buf, sizeof(buf)));
+		out_str("src", inet_ntop(AF_INET6, e->l3 + 8, buf, sizeof(buf)));
+		out_str("dst", inet_ntop(AF_INET6, e->l3 + 24, buf, sizeof(buf)));
 	}
 	if (!options.details)
 		return;

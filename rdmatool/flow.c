@@ -65,21 +65,25 @@ static u32 hash(const u8 *src, const u8 *dst, u32 qpn)
 static struct flow *find(const struct xroce_encap *e,
 			 const struct xroce_pkt *pkt, u8 dir)
 {
-	struct flow **p = &bucket[hash(e->sgid, e->dgid, pkt->qpn)], *f;
 	u8 transport = XROCE_TRANSPORT(pkt->opcode);
+	struct flow **p, *f;
+	u8 src[16], dst[16];
 
+	xroce_encap_sgid(e, src);
+	xroce_encap_dgid(e, dst);
+	p = &bucket[hash(src, dst, pkt->qpn)];
 	for (f = *p; f; f = f->next)
 		if (f->qpn == pkt->qpn && f->dir == dir &&
-		    f->transport == transport && !memcmp(f->src, e->sgid, 16) &&
-		    !memcmp(f->dst, e->dgid, 16))
+		    f->transport == transport && !memcmp(f->src, src, 16) &&
+		    !memcmp(f->dst, dst, 16))
 			return f;
 	if (n_flows == MAX_FLOWS)
 		return NULL;
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		fail("out of memory");
-	memcpy(f->src, e->sgid, 16);
-	memcpy(f->dst, e->dgid, 16);
+	memcpy(f->src, src, 16);
+	memcpy(f->dst, dst, 16);
 	f->qpn = pkt->qpn;
 	f->transport = transport;
 	f->dir = dir;

@@ -34,7 +34,6 @@ enum xroce_encap_is {
  * @l3: the IP header
  * @l4: the UDP header
  * @bth: what UDP carries; may lie past the end of the linear bytes
- * @sgid, @dgid: addresses as GIDs, IPv4 as ::ffff:a.b.c.d
  * @ip_len: bytes from @l4 on, as IP says
  * @len: bytes of @bth: up to and including the ICRC; XROCE_ENCAP_ROCE only
  * @version: 4 or 6
@@ -46,8 +45,6 @@ struct xroce_encap {
 	const u8 *l3;
 	const u8 *l4;
 	const u8 *bth;
-	u8 sgid[16];
-	u8 dgid[16];
 	u32 ip_len;
 	u32 len;
 	u8 version;
@@ -69,6 +66,37 @@ static __always_inline void xroce_gid_from_ip4(u8 gid[16], const u8 *addr)
 	gid[10] = 0xff;
 	gid[11] = 0xff;
 	__builtin_memcpy(gid + 12, xroce_aligned(addr, 4), 4);
+}
+
+static __always_inline void xroce_encap_gid(const struct xroce_encap *e,
+					    u8 gid[16], u32 i)
+{
+	if (e->version == 4)
+		xroce_gid_from_ip4(gid, e->l3 + 12 + 4 * i);
+	else
+		__builtin_memcpy(gid, xroce_aligned(e->l3 + 8 + 16 * i, 4), 16);
+}
+
+/**
+ * xroce_encap_sgid() - the address that a packet comes from, as a GID
+ * @e: the packet, which is not XROCE_ENCAP_OTHER
+ * @gid: the address, IPv4 as ::ffff:a.b.c.d
+ */
+static __always_inline void xroce_encap_sgid(const struct xroce_encap *e,
+					     u8 gid[16])
+{
+	xroce_encap_gid(e, gid, 0);
+}
+
+/**
+ * xroce_encap_dgid() - the address that it is for
+ * @e: the packet, which is not XROCE_ENCAP_OTHER
+ * @gid: the address
+ */
+static __always_inline void xroce_encap_dgid(const struct xroce_encap *e,
+					     u8 gid[16])
+{
+	xroce_encap_gid(e, gid, 1);
 }
 
 /* UDP at p, where IP says that ip_len bytes follow and room are there. */
@@ -112,8 +140,6 @@ xroce_encap_ip4(struct xroce_encap *e, const u8 *p, const u8 *end, u32 room)
 	e->version = 4;
 	e->ecn = p[1] & 3;
 	e->opts = hdr != 20;
-	xroce_gid_from_ip4(e->sgid, p + 12);
-	xroce_gid_from_ip4(e->dgid, p + 16);
 	return xroce_encap_udp(e, p + hdr, end, len - hdr, room - hdr);
 }
 
@@ -128,8 +154,6 @@ xroce_encap_ip6(struct xroce_encap *e, const u8 *p, const u8 *end, u32 room)
 	e->version = 6;
 	e->ecn = (p[1] >> 4) & 3;
 	e->opts = false;
-	__builtin_memcpy(e->sgid, xroce_aligned(p + 8, 4), 16);
-	__builtin_memcpy(e->dgid, xroce_aligned(p + 24, 4), 16);
 	/* A jumbogram says 0 here: its first extension header does not fit. */
 	len = xroce_get16(p + 4);
 	next = p[6];
@@ -188,7 +212,7 @@ xroce_encap_ip(struct xroce_encap *e, const u8 *p, const u8 *end, u32 room)
  * @total: bytes of the frame, linear or not
  *
  * Return: &enum xroce_encap_is. XROCE_ENCAP_OTHER is left alone; the rest is
- * judged only when @dgid is an address of ours.
+ * judged only when xroce_encap_dgid() is an address of ours.
  */
 static __always_inline enum xroce_encap_is
 xroce_encap_parse(struct xroce_encap *e, const u8 *p, const u8 *end, u32 total)

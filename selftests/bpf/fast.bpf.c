@@ -20,16 +20,15 @@ struct {
 	__type(value, struct xroce_pass);
 } fast_qps SEC(".maps");
 
-static_assert(__builtin_offsetof(struct xroce_encap, sgid) % 8 == 0 &&
-	      __builtin_offsetof(struct xroce_encap, dgid) % 8 == 0, "words");
-
 /* As the module does, by words. */
 static __always_inline bool is_from_to(const struct xroce_pass *p,
 				       const struct xroce_encap *e, const u8 *l2)
 {
-	const u64 *s = (const void *)e->sgid, *d = (const void *)e->dgid;
 	const u16 *mac = (const void *)l2;
+	u64 s[2], d[2];
 
+	xroce_encap_sgid(e, (u8 *)s);
+	xroce_encap_dgid(e, (u8 *)d);
 	return s[0] == p->sgid[0] && s[1] == p->sgid[1] &&
 	       d[0] == p->dgid[0] && d[1] == p->dgid[1] &&
 	       mac[0] == p->mac[0] && mac[1] == p->mac[1] &&

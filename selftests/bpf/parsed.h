@@ -41,8 +41,8 @@ static __always_inline void parsed_frame(struct parsed *out, const u8 *data,
 	out->version = e.version;
 	out->ecn = e.ecn;
 	out->opts = e.opts;
-	__builtin_memcpy(out->sgid, e.sgid, 16);
-	__builtin_memcpy(out->dgid, e.dgid, 16);
+	xroce_encap_sgid(&e, out->sgid);
+	xroce_encap_dgid(&e, out->dgid);
 	if (out->is != XROCE_ENCAP_ROCE)
 		return;
 	out->len = e.len;

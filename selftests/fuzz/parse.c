@@ -35,7 +35,7 @@ static void bth(const u8 *p, const u8 *end, u32 len)
 
 static void frame(const u8 *p, const u8 *end, u32 total)
 {
-	u8 head[XROCE_ICRC_HEAD_MAX];
+	u8 head[XROCE_ICRC_HEAD_MAX], sgid[16], dgid[16];
 	struct xroce_encap e, ip;
 	int is;
 
@@ -49,7 +49,13 @@ static void frame(const u8 *p, const u8 *end, u32 total)
 	MUST(e.bth == e.l4 + 8 && e.bth <= end && e.ecn <= 3);
 	/* The same without what stands before it */
 	MUST(xroce_encap_ip(&ip, e.l3, end, total - (e.l3 - p)) == (u32)is);
-	MUST(ip.bth == e.bth && !memcmp(ip.dgid, e.dgid, 16));
+	MUST(ip.bth == e.bth && ip.l3 == e.l3);
+	/* Of any verdict, both are there to be read */
+	xroce_encap_sgid(&e, sgid);
+	xroce_encap_dgid(&e, dgid);
+	MUST(memcmp(sgid, dgid, 16) ||
+	     !memcmp(e.l3 + (e.version == 4 ? 12 : 8),
+		     e.l3 + (e.version == 4 ? 16 : 24), e.version == 4 ? 4 : 16));
 	if (is != XROCE_ENCAP_ROCE)
 		return;
 	MUST((u64)(e.bth - p) + e.len <= total && e.len == ip.len);

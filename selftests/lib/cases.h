@@ -214,10 +214,12 @@ static inline enum xroce_xdp_stat frame_verdict(const struct xroce_encap *e,
 {
 	struct xroce_pkt pkt;
 	u32 need = XROCE_MAX_HDR;
+	u8 dgid[16];
 
 	if (is == XROCE_ENCAP_OTHER)
 		return XROCE_XDP_OTHER;
-	if (!frame_ours(e->dgid))
+	xroce_encap_dgid(e, dgid);
+	if (!frame_ours(dgid))
 		return XROCE_XDP_NOT_OURS;
 	if (e->opts)
 		return XROCE_XDP_OPTS;

@@ -12,6 +12,7 @@ static u8 frame[FRAME_MAX];
 static bool addresses(const struct xroce_encap *e, const struct packet *pk)
 {
 	u8 want[2][16] = { { 0xfd, 0x77 }, { 0xfd, 0x77 } };
+	u8 sgid[16], dgid[16];
 
 	if (pk->version == 4)
 		for (int i = 0; i < 2; i++) {
@@ -22,7 +23,9 @@ static bool addresses(const struct xroce_encap *e, const struct packet *pk)
 		}
 	want[0][15] = pk->src;
 	want[1][15] = pk->dst;
-	return !memcmp(e->sgid, want[0], 16) && !memcmp(e->dgid, want[1], 16);
+	xroce_encap_sgid(e, sgid);
+	xroce_encap_dgid(e, dgid);
+	return !memcmp(sgid, want[0], 16) && !memcmp(dgid, want[1], 16);
 }
 
 static void one(const struct frame_case *c)

@@ -156,7 +156,9 @@ static void build_one(int *bad, u8 version, u8 op, u32 ext, u32 payload)
 		return;
 	}
 	qp.hot.dest_qpn = pk.qpn;
-	xroce_av_set(&qp.av, e.sgid, e.dgid, 0, payload, 0, 0xc000);
+	xroce_encap_sgid(&e, sgid);
+	xroce_encap_dgid(&e, dgid);
+	xroce_av_set(&qp.av, sgid, dgid, 0, payload, 0, 0xc000);
 	xroce_av_set_hops(&qp.av, 64);
 	f = xroce_frame_new(&qp, op, pk.psn, 0, e.bth + 12, ext, payload);
 	TAP_CHECK(*bad, f->payload == e.bth + 12 + ext - e.l3,
@@ -179,7 +181,8 @@ static void build_one(int *bad, u8 version, u8 op, u32 ext, u32 payload)
 		  "IPv%u op %02x with AckReq", version, op);
 	/* And it is for its peer, from its peer's view */
 	TAP_CHECK(*bad, !xroce_av_match(&qp.av, e.l3), "its own packet is its peer's");
-	xroce_av_set(&qp.av, e.dgid, e.sgid, 0, 64, 0, 0xc000);
+	xroce_av_set(&qp.av, dgid, sgid, 0, 64, 0, 0xc000);
+	u8 sgid[16], dgid[16];
 	TAP_CHECK(*bad, xroce_av_match(&qp.av, e.l3), "its peer's is not");
 	frame_free(f);
 }
