@@ -23,9 +23,12 @@
 static struct crypto_shash *xroce_crc_tfm;
 
 /* The shash's state is the CRC itself, which xroce_env_init() has checked. */
-static u32 crc_shash(u32 crc, const void *p, u32 len)
+static noinline u32 crc_shash(u32 crc, const void *p, u32 len)
 {
-	SHASH_DESC_ON_STACK(desc, xroce_crc_tfm);
+	/* Not SHASH_DESC_ON_STACK(): hundreds of bytes, cleared at each call. */
+	u8 mem[sizeof(struct shash_desc) + sizeof(u32)]
+		__aligned(__alignof__(struct shash_desc));
+	struct shash_desc *desc = (void *)mem;
 	u32 *state = shash_desc_ctx(desc);
 
 	desc->tfm = xroce_crc_tfm;
