@@ -50,7 +50,7 @@ u64 xroce_link_count(const struct xroce_link *link, enum xroce_counter c)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(link->counters, cpu)->v[c]);
+		sum += READ_ONCE(per_cpu_ptr(link->dev.count, cpu)[c]);
 	return sum;
 }
 
@@ -64,7 +64,7 @@ static void counter_take(struct xroce_bound *b)
 		n = READ_ONCE(b->kqp->qp.count[i]) - b->seen[i];
 		b->seen[i] += n;
 		b->counter->stats->value[i] += n;
-		b->kqp->link->bound_count.v[i] += n;
+		b->kqp->link->bound_count[i] += n;
 	}
 }
 
@@ -84,7 +84,7 @@ static int xroce_ib_get_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 		counter_take(b);
 	for (i = 0; i < XROCE_CNT_MAX; i++)
 		stats->value[i] = xroce_link_count(link, i) -
-				  link->bound_count.v[i];
+				  link->bound_count[i];
 	return XROCE_CNT_MAX;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the core needs beside packets: time, timers, events, counters, CRC.
+ * What the core needs beside packets: time, timers, events, CRC.
  * Called by the core in its contexts, BH off; a QP's timer is set under the
  * QP's lock and fires in softirq.
  */
@@ -152,28 +152,8 @@ void xroce_timer_init(struct xroce_kqp *kqp)
  */
 void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
 {
-	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
-
-	set_bit(event, &kqp->events);
-	xroce_work_qp(kqp);
-}
-
-/**
- * xroce_env_defer() - run the QP soon
- * @qp: the queue pair
- */
-void xroce_env_defer(struct xroce_qp *qp)
-{
-	xroce_work_qp(xroce_qp_kqp(qp));
-}
-
-/**
- * xroce_env_cq_event() - call the CQ's completion handler soon; any context
- * @cq: the completion queue
- */
-void xroce_env_cq_event(struct xroce_cq *cq)
-{
-	xroce_work_cq(xroce_cq_kcq(cq));
+	set_bit(event, &xroce_qp_kqp(qp)->events);
+	xroce_env_defer(qp);
 }
 
 /**
@@ -184,19 +164,6 @@ void xroce_env_cq_event(struct xroce_cq *cq)
  */
 void xroce_env_cq_error(struct xroce_cq *cq)
 {
-	struct xroce_kcq *kcq = xroce_cq_kcq(cq);
-
-	WRITE_ONCE(kcq->error, true);
-	xroce_work_cq(kcq);
-}
-
-/**
- * xroce_env_count() - add to a counter of the link; any context
- * @dev: the device
- * @c: which counter
- * @n: how much
- */
-void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
-{
-	this_cpu_add(xroce_dev_link(dev)->counters->v[c], n);
+	WRITE_ONCE(xroce_cq_kcq(cq)->error, true);
+	xroce_env_cq_event(cq);
 }

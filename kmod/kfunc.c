@@ -51,9 +51,9 @@ int xroce_steer_cpu(const struct xroce_kqp *kqp)
 
 	if (cpu >= 0)
 		return cpu;
-	n = cpumask_weight(steer);
-	if (!n)
+	if (!READ_ONCE(kqp->link->steers))
 		return XROCE_XDP_CPU_STAY;
+	n = cpumask_weight(steer);
 	cpu = cpumask_nth(reciprocal_scale(hash_32(kqp->qp.hot.qpn, 32), n),
 			  steer);
 	/* The mask may have shrunk meanwhile. */

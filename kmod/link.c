@@ -172,7 +172,7 @@ void xroce_link_free(struct xroce_link *link)
 	if (link->net)
 		xroce_udp_put(link->net);
 	netdev_put(link->ndev, &link->ndev_tracker);
-	free_percpu(link->counters);
+	free_percpu(link->dev.count);
 	mutex_destroy(&link->xdp_lock);
 	mutex_destroy(&link->group_lock);
 }
@@ -228,8 +228,9 @@ static struct xroce_link *link_alloc(struct net *net, struct net_device *ndev)
 
 	if (!link)
 		return NULL;
-	link->counters = alloc_percpu(struct xroce_counters);
-	if (!link->counters) {
+	link->dev.count = __alloc_percpu(XROCE_CNT_MAX * sizeof(u64),
+					 SMP_CACHE_BYTES);
+	if (!link->dev.count) {
 		ib_dealloc_device(&link->ib);
 		return NULL;
 	}

@@ -277,6 +277,7 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list,
 	} else {
 		guard(mutex)(&link->xdp_lock);
 		cpumask_copy(&link->steer, mask);
+		WRITE_ONCE(link->steers, !cpumask_empty(mask));
 	}
 	free_cpumask_var(mask);
 	return err;

@@ -11,7 +11,7 @@ static void kqp_doorbell(struct xroce_kqp *kqp)
 {
 	xroce_env_count(&kqp->link->dev, XROCE_CNT_DOORBELLS, 1);
 	if (irqs_disabled()) {
-		xroce_work_qp(kqp);
+		xroce_env_defer(&kqp->qp);
 		return;
 	}
 	local_bh_disable();

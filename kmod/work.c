@@ -55,13 +55,14 @@ static struct net_device *xroce_napi_dev;
  */
 
 /**
- * xroce_work_qp() - run a QP soon on this CPU, and raise its events
- * @kqp: the queue pair
+ * xroce_env_defer() - run a QP soon on this CPU, and raise its events
+ * @qp: the queue pair
  *
  * Any context. The caller knows that the QP's memory stays.
  */
-void xroce_work_qp(struct xroce_kqp *kqp)
+void xroce_env_defer(struct xroce_qp *qp)
 {
+	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
 	struct xroce_work *work;
 	unsigned long flags;
 
@@ -78,13 +79,14 @@ void xroce_work_qp(struct xroce_kqp *kqp)
 }
 
 /**
- * xroce_work_cq() - call a CQ's handler soon, on the CPU of its vector
- * @kcq: the completion queue
+ * xroce_env_cq_event() - call a CQ's handler soon, on the CPU of its vector
+ * @cq: the completion queue
  *
  * Any context. The caller knows that the CQ's memory stays.
  */
-void xroce_work_cq(struct xroce_kcq *kcq)
+void xroce_env_cq_event(struct xroce_cq *cq)
 {
+	struct xroce_kcq *kcq = xroce_cq_kcq(cq);
 	struct xroce_work *work;
 	unsigned long flags;
 	int cpu;

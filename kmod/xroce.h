@@ -62,10 +62,6 @@ struct xroce_packet;
 struct xroce_poller;
 struct xroce_work;
 
-struct xroce_counters {
-	u64 v[XROCE_CNT_MAX];
-};
-
 /**
  * struct xroce_link - one ib_device over one netdev
  * @ib: must be first (ib_alloc_device)
@@ -78,6 +74,7 @@ struct xroce_counters {
  * @xdp: attachment made by rdmatool; the link holds the only lasting reference,
  *	so that removing it detaches and frees the program. Guarded by @xdp_lock.
  * @steer: what the XDP program does with packets, see nl.c
+ * @steers: whether any CPU is in it
  * @pds: protection domains there are
  * @cqs: completion queues there are
  * @srqs: shared receive queues there are
@@ -94,12 +91,12 @@ struct xroce_link {
 	struct net_device *ndev;
 	netdevice_tracker ndev_tracker;
 	struct net *net;
-	struct xroce_counters __percpu *counters;
 	spinlock_t gid_lock;		/* writers of gids */
 	DECLARE_HASHTABLE(gids, 6);
 	struct mutex xdp_lock;		/* xdp, steer */
 	struct bpf_link *xdp;
 	struct cpumask steer;
+	bool steers;
 	atomic_t pds;
 	atomic_t cqs;
 	atomic_t srqs;
@@ -110,7 +107,7 @@ struct xroce_link {
 	u32 group_count;
 	struct mutex bound_lock;	/* bound, bound_count, see counter.c */
 	struct list_head bound;
-	struct xroce_counters bound_count;
+	u64 bound_count[XROCE_CNT_MAX];
 	u32 counter_id;
 	struct hlist_node node;
 	bool active;
@@ -314,45 +311,14 @@ struct xroce_ibmw {
 	struct xroce_kmr *kmr;
 };
 
-static inline struct xroce_link *to_xlink(struct ib_device *ib)
-{
-	return container_of(ib, struct xroce_link, ib);
-}
-
-static inline struct xroce_link *xroce_dev_link(struct xroce_dev *dev)
-{
-	return container_of(dev, struct xroce_link, dev);
-}
-
-static inline struct xroce_kqp *to_kqp(struct ib_qp *ib)
-{
-	return container_of(ib, struct xroce_ibqp, ib)->kqp;
-}
-
-static inline struct xroce_kqp *xroce_qp_kqp(struct xroce_qp *qp)
-{
-	return container_of(qp, struct xroce_kqp, qp);
-}
-
-static inline struct xroce_ksrq *to_ksrq(struct ib_srq *ib)
-{
-	return container_of(ib, struct xroce_ksrq, ib);
-}
-
-static inline struct xroce_kah *to_kah(struct ib_ah *ib)
-{
-	return container_of(ib, struct xroce_ibah, ib)->kah;
-}
-
-static inline struct xroce_kcq *to_kcq(struct ib_cq *ib)
-{
-	return container_of(ib, struct xroce_ibcq, ib)->kcq;
-}
-
-static inline struct xroce_kcq *xroce_cq_kcq(struct xroce_cq *cq)
-{
-	return container_of(cq, struct xroce_kcq, cq);
-}
+#define to_xlink(p)	container_of(p, struct xroce_link, ib)
+#define xroce_dev_link(p)	container_of(p, struct xroce_link, dev)
+#define to_kqp(p)	(container_of(p, struct xroce_ibqp, ib)->kqp)
+#define xroce_qp_kqp(p)	container_of(p, struct xroce_kqp, qp)
+#define to_ksrq(p)	container_of(p, struct xroce_ksrq, ib)
+#define to_kah(p)	(container_of(p, struct xroce_ibah, ib)->kah)
+#define to_kcq(p)	(container_of(p, struct xroce_ibcq, ib)->kcq)
+#define xroce_cq_kcq(p)	container_of(p, struct xroce_kcq, cq)
 
 /*
  * link.c: links and the network namespaces they live in. xroce_link_get() finds
@@ -430,8 +396,6 @@ void xroce_table_exit(void);
  * work.c: each CPU's NAPI, on which deferred QPs run and CQ handlers are called.
  * Whoever frees a QP or CQ first drops its own reference and waits for @gone.
  */
-void xroce_work_qp(struct xroce_kqp *kqp);
-void xroce_work_cq(struct xroce_kcq *kcq);
 u32 xroce_work_loop(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n);
 void xroce_kqp_put(struct xroce_kqp *kqp);
 void xroce_kcq_put(struct xroce_kcq *kcq);
@@ -461,10 +425,7 @@ struct xroce_kframe {
 	struct xroce_kqp *kqp;
 };
 
-static inline struct xroce_kframe *to_kframe(struct xroce_frame *f)
-{
-	return container_of(f, struct xroce_kframe, f);
-}
+#define to_kframe(p)	container_of(p, struct xroce_kframe, f)
 
 /* frame.c: frames to be sent; xmit.c: sending them. */
 bool xroce_xmit_by_xdp(const struct xroce_kqp *kqp);
@@ -472,7 +433,7 @@ struct xroce_kframe *xroce_frame_page(u32 len);
 int xroce_frame_init(void);
 void xroce_frame_exit(void);
 
-/* env.c: the rest of what the core needs: time, timers, counters, CRC. */
+/* env.c: the rest of what the core needs: time, timers, CRC. */
 void xroce_timer_init(struct xroce_kqp *kqp);
 int xroce_env_init(void);
 void xroce_env_exit(void);

@@ -42,11 +42,13 @@
  * @cwnd_init: window of a new connection, packets
  * @cwnd_max: the most it grows to, packets
  * @cnp_gap: the least between two CNPs of a QP, ns
+ * @count: counters, where the environment has them on each CPU
  */
 struct xroce_dev {
 	u32 cwnd_init;
 	u32 cwnd_max;
 	u32 cnp_gap;
+	u64 __percpu *count;
 };
 
 /* A kernel consumer's alone: values of enum ib_wr_opcode and ib_wc_opcode. */
@@ -712,7 +714,9 @@ static inline void xroce_qp_count(struct xroce_qp *qp, enum xroce_counter c,
 {
 	xroce_env_count(qp->dev, c, n);
 	WRITE_ONCE(qp->count[c], qp->count[c] + n);
+#ifndef xroce_env_count
 }
+#endif
 
 /* The packet under way ends so: counted, and told. Under the QP's lock. */
 static inline void xroce_qp_verdict(struct xroce_qp *qp, enum xroce_counter c)

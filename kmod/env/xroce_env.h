@@ -16,6 +16,7 @@
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/percpu.h>
 #include <linux/processor.h>
 #include <linux/spinlock.h>
 #include <linux/stddef.h>
@@ -25,6 +26,9 @@
 #include <asm/barrier.h>
 
 #include "trace.h"
+
+/* In place: it is done several times a packet. Any context. */
+#define xroce_env_count(dev, c, n)	this_cpu_add((dev)->count[c], n)
 
 /* Ring indices, atomics on user memory and times are single 64-bit accesses. */
 #ifndef CONFIG_64BIT

@@ -12,4 +12,9 @@
 #define trace_xroce_retry(...)		do { } while (0)
 #define trace_xroce_error(...)		do { } while (0)
 
+/* And what the kernel's compiler would be told. */
+#define __flatten
+#define __percpu
+#define noinline	__attribute__((__noinline__))
+
 #endif /* NOTRACE_H */

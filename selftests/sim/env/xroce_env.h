@@ -21,7 +21,6 @@
 #define unlikely(x)	__builtin_expect(!!(x), 0)
 #define fallthrough	__attribute__((__fallthrough__))
 #define __maybe_unused	__attribute__((__unused__))
-#define noinline	__attribute__((__noinline__))
 #define __must_check	__attribute__((__warn_unused_result__))
 
 #define U8_MAX		UINT8_MAX
