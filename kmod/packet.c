@@ -151,6 +151,9 @@ static void krx_init(struct xroce_krx *krx, struct xroce_link *link,
 	krx->skb = NULL;
 	krx->xdp = NULL;
 	krx->bth = bth;
+/* Of the packets that this CPU receives, which BH off keeps its own. */
+static DEFINE_PER_CPU_ALIGNED(struct xroce_known [XROCE_KNOWN], xroce_known);
+
 	krx->linear = (const u8 *)end - bth;
 	krx->rx.dev = &link->dev;
 	krx->rx.l3 = l3;
@@ -160,6 +163,7 @@ static void krx_init(struct xroce_krx *krx, struct xroce_link *link,
 	krx->rx.looped = false;
 }
 
+	krx->rx.known = this_cpu_ptr(xroce_known);
 /**
  * xroce_rx_skb() - take in a packet that came to a link
  * @link: the link

@@ -11,6 +11,8 @@
 
 /* CRC register (not inverted) after the 8 bytes of ones in the LRH's place. */
 #define XROCE_ICRC_SEED		0xdebb20e3u
+/* The same when all has been taken in, and the right ICRC behind it. */
+#define XROCE_ICRC_GOOD		0xdebb20e3u
 /* The longest head: IPv6, UDP, BTH. IPv4 options are never ours: refused. */
 #define XROCE_ICRC_HEAD_MAX	(40 + 8 + 12)
 

@@ -163,7 +163,8 @@ struct xroce_rq {
  * @prio: service level
  * @csum: IPv4: the sum of the header so far, for the checksum
  * @len: of the last packet sent, from the IP header on
- * @crc: its ICRC up to the BTH: that of all packets of this length
+ * @bth: what stood in its BTH before the PSN
+ * @crc: its ICRC up to the PSN: that of all packets of this length and @bth
  */
 struct xroce_av {
 	u8 l3[48];
@@ -175,6 +176,7 @@ struct xroce_av {
 	u16 csum;
 	u32 len;
 	u32 crc;
+	u64 bth;
 };
 
 enum xroce_route {
@@ -234,7 +236,7 @@ struct xroce_staged {
  * @bth: where the BTH stands in it
  * @route, @prio: as in &struct xroce_av
  * @ackreq: ask for an ACK; goes into the BTH when the frame is sealed
- * @crc: the ICRC up to the BTH
+ * @crc: the ICRC up to the PSN
  *
  * Made by xroce_env_frame(); given up to xroce_env_xmit() or
  * xroce_env_frame_free().
@@ -457,6 +459,18 @@ struct xroce_qp {
 
 /**
  * struct xroce_rx - a received packet
+#define XROCE_KNOWN		16	/* a power of two */
+
+/**
+ * struct xroce_known - how a received packet began
+ * @head: from the IP header to the end of the BTH
+ * @crc: the ICRC of that up to the PSN
+ */
+struct xroce_known {
+	u8 head[XROCE_ICRC_HEAD_MAX];
+	u32 crc;
+};
+
  * @l3: IPv4 or IPv6 header without options, UDP, and of the BTH and what follows
  *	min(@len, XROCE_MAX_HDR) bytes, all linear
  * @len: bytes from the BTH to the ICRC
@@ -466,12 +480,14 @@ struct xroce_qp {
  * @looped: this host's own, never out of its memory: without an ICRC
  * @verdict: what became of it, set by xroce_rx(): XROCE_CNT_RX_PKTS, or the
  *	counter of why it was dropped or not executed; to a group, by the last QP
+ * @known: XROCE_KNOWN of them, this CPU's alone, or NULL
  */
 struct xroce_rx {
 	struct xroce_pkt pkt;
 	struct xroce_dev *dev;
 	const u8 *l3;
 	u32 len;
+	struct xroce_known *known;
 	u32 gen;
 	u16 vlan;
 	bool ce;
@@ -624,7 +640,7 @@ void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
 		  u8 tclass, u8 hop_limit, u32 flow_label, u16 sport);
 void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit);
 bool xroce_av_match(const struct xroce_av *av, const u8 *l3);
-u32 xroce_icrc_l3(const u8 *l3);
+u32 xroce_icrc_start(const u8 *l3);
 void xroce_frame_icrc(struct xroce_frame *f);
 void xroce_frame_seal(struct xroce_frame *f);
 bool xroce_rx_icrc_ok(struct xroce_rx *rx);

@@ -9,6 +9,19 @@
 #define XROCE_IP4_LEN	20
 #define XROCE_IP6_LEN	40
 #define XROCE_UDP_LEN	8
+#define XROCE_L4_LEN	(XROCE_IP4_LEN + XROCE_UDP_LEN)
+#define XROCE_L6_LEN	(XROCE_IP6_LEN + XROCE_UDP_LEN)
+#define XROCE_BTH_PSN	offsetof(struct xroce_bth, apsn)
+
+/* 0 if the eight bytes at @i are the same. */
+static __always_inline u64 xroce_differ(const u8 *a, const u8 *b, u32 i)
+{
+	u64 x, y;
+
+	memcpy(&x, a + i, sizeof(x));
+	memcpy(&y, b + i, sizeof(y));
+	return x ^ y;
+}
 
 static void xroce_put16(u8 *p, u32 v)
 {
@@ -57,7 +70,7 @@ void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
 		for (i = 0; i < XROCE_IP4_LEN; i += 2)
 			sum += ip[i] << 8 | ip[i + 1];
 		av->csum = xroce_fold(sum);
-		av->l3_len = XROCE_IP4_LEN + XROCE_UDP_LEN;
+		av->l3_len = XROCE_L4_LEN;
 	} else {
 		ip[0] = 0x60 | tclass >> 4;
 		ip[1] = tclass << 4 | (flow_label >> 16 & 0xf);
@@ -66,7 +79,7 @@ void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
 		ip[7] = hop_limit;
 		memcpy(ip + 8, sgid, 16);
 		memcpy(ip + 24, dgid, 16);
-		av->l3_len = XROCE_IP6_LEN + XROCE_UDP_LEN;
+		av->l3_len = XROCE_L6_LEN;
 	}
 	udp = ip + av->l3_len - XROCE_UDP_LEN;
 	xroce_put16(udp, sport);
@@ -129,18 +142,18 @@ void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len)
 }
 
 /**
- * xroce_icrc_l3() - the part of a packet's ICRC that stands before the BTH
+ * xroce_icrc_start() - the part of a packet's ICRC that stands before the PSN
  * @l3: its IP header
  *
- * Return: the CRC, to go on with at the BTH.
+ * Return: the CRC, to go on with at the PSN.
  */
-u32 xroce_icrc_l3(const u8 *l3)
+u32 xroce_icrc_start(const u8 *l3)
 {
 	u8 head[XROCE_ICRC_HEAD_MAX];
 	u32 n = xroce_icrc_head(head, l3);
 
 	return xroce_env_crc(XROCE_ICRC_SEED, head,
-			     n - sizeof(struct xroce_bth));
+			     n - sizeof(struct xroce_bth) + XROCE_BTH_PSN);
 }
 
 /**
@@ -166,13 +179,15 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	struct xroce_word xrceth;
 	struct xroce_frame *f;
 	struct xroce_bth bth;
-	u32 ip, len, hdr;
+	u32 len, hdr;
+	u64 start;
 	u8 *p;
 
 	if (opcode != XROCE_CNP)
 		opcode |= qp->hot.transport;
 	hdr = av->l3_len + sizeof(bth);
-	if (xroce_op_info(opcode) & XROCE_OP_XRCETH)
+	if (XROCE_TRANSPORT(opcode) == XROCE_XRC &&
+	    xroce_op_info(opcode) & XROCE_OP_XRCETH)
 		hdr += sizeof(xrceth);
 	len = hdr + ext_len + payload_len + pad + XROCE_ICRC_SIZE;
 	f = xroce_env_frame(qp, len);
@@ -191,23 +206,26 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	f->payload = hdr + ext_len;
 
 	p = f->seg[0].p;
-	memcpy(p - av->l2_len, av->l2, av->l2_len);
-	memcpy(p, av->l3, av->l3_len);
-	ip = av->l3_len - XROCE_UDP_LEN;
-	if (ip == XROCE_IP4_LEN) {
+	/* Lengths that the compiler knows: no calls. The next overwrites the rest. */
+	memcpy(p - av->l2_len, av->l2, sizeof(av->l2));
+	if (av->l3_len == XROCE_L4_LEN) {
+		memcpy(p, av->l3, XROCE_L4_LEN);
 		xroce_put16(p + 2, len);
 		xroce_put16(p + 10, ~xroce_fold(av->csum + len));
 	} else {
-		xroce_put16(p + 4, len - ip);
+		memcpy(p, av->l3, XROCE_L6_LEN);
+		xroce_put16(p + 4, len - XROCE_IP6_LEN);
 	}
-	xroce_put16(p + ip + 4, len - ip);
-	if (av->len != len)
-		av->crc = xroce_icrc_l3(p);
-	av->len = len;
-	f->crc = av->crc;
-
+	xroce_put16(p + av->l3_len - 4, len - av->l3_len + XROCE_UDP_LEN);
 	bth.opcode = opcode;
 	bth.flags = flags | XROCE_BTH_MIG | pad << 4;
+	start = (u64)qp->hot.dest_qpn << 32 | (u32)qp->pkey << 16 | bth.flags << 8 |
+		opcode;
+	if (av->len != len || av->bth != start)
+		av->crc = xroce_icrc_start(p);
+	av->len = len;
+	av->bth = start;
+	f->crc = av->crc;
 	bth.pkey = cpu_to_be16(qp->pkey);
 	bth.dqpn = cpu_to_be32(qp->hot.dest_qpn);
 	bth.apsn = cpu_to_be32(psn);
@@ -216,7 +234,10 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 		xrceth.v = cpu_to_be32(qp->req.srqn);
 		memcpy(p + hdr - sizeof(xrceth), &xrceth, sizeof(xrceth));
 	}
-	memcpy(p + hdr, ext, ext_len);
+	if (ext_len == sizeof(struct xroce_reth))
+		memcpy(p + hdr, ext, sizeof(struct xroce_reth));
+	else
+		memcpy(p + hdr, ext, ext_len);
 	if (pad)
 		xroce_frame_write(f, f->payload + payload_len, zero, pad);
 	return f;
@@ -228,14 +249,11 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
  */
 void xroce_frame_icrc(struct xroce_frame *f)
 {
-	u8 *l3 = f->seg[0].p, *bth = l3 + f->bth;
-	u8 *resv = &bth[offsetof(struct xroce_bth, dqpn)], was = *resv;
-	u32 len = f->len - XROCE_ICRC_SIZE, crc;
+	u32 len = f->len - XROCE_ICRC_SIZE, psn = f->bth + XROCE_BTH_PSN, crc;
 	__le32 icrc;
 
-	*resv = 0xff;	/* FECN, BECN, reserved: for the ICRC they are ones */
-	crc = xroce_env_crc(f->crc, bth, l3 + min(len, f->seg[0].len) - bth);
-	*resv = was;
+	crc = xroce_env_crc(f->crc, f->seg[0].p + psn,
+			    min(len, f->seg[0].len) - psn);
 	if (len > f->seg[0].len)
 		crc = xroce_env_crc(crc, f->seg[1].p, len - f->seg[0].len);
 	icrc = cpu_to_le32(~crc);
@@ -253,6 +271,30 @@ void xroce_frame_seal(struct xroce_frame *f)
 {
 	if (f->ackreq)
 		f->seg[0].p[f->bth + offsetof(struct xroce_bth, apsn)] |= 0x80;
+/* The CRC up to the PSN, which is that of the last packet of its kind mostly. */
+static u32 xroce_rx_start(const struct xroce_rx *rx)
+{
+	const u8 *l3 = rx->l3;
+	bool v4 = l3[0] >> 4 == 4;
+	struct xroce_known *k = rx->known;
+	u64 differ;
+
+	if (!k)
+		return xroce_icrc_start(l3);
+	k += (rx->pkt.opcode ^ rx->pkt.qpn) % XROCE_KNOWN;
+	differ = xroce_differ(k->head, l3, 0) | xroce_differ(k->head, l3, 8) |
+		 xroce_differ(k->head, l3, 16) | xroce_differ(k->head, l3, 24);
+	differ |= v4 ? xroce_differ(k->head, l3, 28) :
+		  xroce_differ(k->head, l3, 32) |
+		  xroce_differ(k->head, l3, 40) | xroce_differ(k->head, l3, 48);
+	if (differ) {
+		memcpy(k->head, l3, (v4 ? XROCE_L4_LEN : XROCE_L6_LEN) +
+		       sizeof(struct xroce_bth));
+		k->crc = xroce_icrc_start(k->head);
+	}
+	return k->crc;
+}
+
 	if (f->route != XROCE_ROUTE_HOST)
 		xroce_frame_icrc(f);
 }
@@ -263,16 +305,7 @@ void xroce_frame_seal(struct xroce_frame *f)
  */
 bool xroce_rx_icrc_ok(struct xroce_rx *rx)
 {
-	u8 head[XROCE_ICRC_HEAD_MAX];
-	u32 crc, n, body;
-	__le32 icrc;
-
-	if (rx->looped)
-		return true;
-	n = xroce_icrc_head(head, rx->l3);
-	crc = xroce_env_crc(XROCE_ICRC_SEED, head, n);
-	body = rx->len - sizeof(struct xroce_bth) - XROCE_ICRC_SIZE;
-	crc = xroce_env_rx_crc(rx, crc, sizeof(struct xroce_bth), body);
-	xroce_env_read(rx, rx->len - XROCE_ICRC_SIZE, &icrc, sizeof(icrc));
-	return le32_to_cpu(icrc) == (u32)~crc;
+	return rx->looped ||
+	       xroce_env_rx_crc(rx, xroce_rx_start(rx), XROCE_BTH_PSN,
+				rx->len - XROCE_BTH_PSN) == XROCE_ICRC_GOOD;
 }

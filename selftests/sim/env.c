@@ -499,6 +499,7 @@ void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 }
 
 static u16 rx_vlan = XROCE_NO_VLAN;
+static struct xroce_known rx_known[XROCE_KNOWN];
 
 /**
  * sim_raw_rx() - hand a packet to a node's core as the module would
@@ -535,6 +536,7 @@ void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce)
 	if (udp_len < 8 || udp_len > l3 - ip)
 		return;
 	s.rx.dev = &n->dev;
+	s.rx.known = rx_known;
 	s.rx.len = udp_len - 8;
 	s.rx.ce = ce;
 	s.rx.vlan = rx_vlan;

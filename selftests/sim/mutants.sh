@@ -169,6 +169,7 @@ bug receive-overflow resp \
 	'pkt->payload_len > resp->wqe->len - resp->offset) {' '0) {'
 bug any-source rx '!xroce_av_match(&qp->av, rx->l3)' '0'
 bug any-icrc rx 'qp && xroce_rx_icrc_ok(rx)' 'qp'
+bug known-otherwise net '| xroce_differ(k->head, l3, 24);' ';'
 bug any-pkey rx '(pkt->pkey ^ qp->pkey) & 0x7fff ||' '0 &&'
 
 # UC: whole or not at all

@@ -195,10 +195,19 @@ u32 xroce_env_group(struct xroce_rx *rx)
 
 u32 xroce_env_crc(u32 crc, const void *p, u32 len)
 {
+	static const u32 table[16] = {
+		0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
+		0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+		0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+		0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
+	};
 	const u8 *b = p;
 
-	while (len--)
-		crc = (crc << 5 | crc >> 27) ^ *b++;
+	for (; len; len--) {
+		crc ^= *b++;
+		crc = crc >> 4 ^ table[crc & 15];
+		crc = crc >> 4 ^ table[crc & 15];
+	}
 	return crc;
 }
 
