@@ -42,22 +42,13 @@ static const u8 *xdp_span(const struct xroce_krx *krx, u32 off, u32 *len)
 	return none;
 }
 
-/**
- * xroce_env_read() - copy from a packet's bytes
- * @rx: the packet
- * @off: from the BTH on; off + len is inside
- * @dst: where to
- * @len: how many bytes
- */
-void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
+static noinline void read_parts(struct xroce_krx *krx, u32 off, void *dst,
+				u32 len)
 {
-	struct xroce_krx *krx = container_of(rx, struct xroce_krx, rx);
 	const u8 *p;
 	u32 n;
 
-	if (off + len <= krx->linear) {
-		memcpy(dst, krx->bth + off, len);
-	} else if (krx->xdp) {
+	if (krx->xdp) {
 		for (; len; off += n, dst += n, len -= n) {
 			n = len;
 			p = xdp_span(krx, off, &n);
@@ -69,12 +60,37 @@ void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 	}
 }
 
-static u32 skb_crc(struct xroce_krx *krx, u32 crc, u32 off, u32 len)
+/**
+ * xroce_env_read() - copy from a packet's bytes
+ * @rx: the packet
+ * @off: from the BTH on; off + len is inside
+ * @dst: where to
+ * @len: how many bytes
+ */
+void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
+{
+	struct xroce_krx *krx = container_of(rx, struct xroce_krx, rx);
+
+	if (off + len <= krx->linear)
+		memcpy(dst, krx->bth + off, len);
+	else
+		read_parts(krx, off, dst, len);
+}
+
+static noinline u32 crc_parts(struct xroce_krx *krx, u32 crc, u32 off, u32 len)
 {
 	struct skb_seq_state state;
 	u32 done = 0, n;
 	const u8 *p;
 
+	if (krx->xdp) {
+		for (; len; off += n, len -= n) {
+			n = len;
+			p = xdp_span(krx, off, &n);
+			crc = xroce_env_crc(crc, p, n);
+		}
+		return crc;
+	}
 	off += krx->off;
 	skb_prepare_seq_read(krx->skb, off, off + len, &state);
 	while (done < len && (n = skb_seq_read(done, &p, &state))) {
@@ -97,19 +113,10 @@ static u32 skb_crc(struct xroce_krx *krx, u32 crc, u32 off, u32 len)
 u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 {
 	struct xroce_krx *krx = container_of(rx, struct xroce_krx, rx);
-	const u8 *p;
-	u32 n;
 
 	if (off + len <= krx->linear)
 		return xroce_env_crc(crc, krx->bth + off, len);
-	if (!krx->xdp)
-		return skb_crc(krx, crc, off, len);
-	for (; len; off += n, len -= n) {
-		n = len;
-		p = xdp_span(krx, off, &n);
-		crc = xroce_env_crc(crc, p, n);
-	}
-	return crc;
+	return crc_parts(krx, crc, off, len);
 }
 
 /**
@@ -144,6 +151,9 @@ static u16 ndev_vlan(const struct net_device *ndev)
 	return is_vlan_dev(ndev) ? vlan_dev_vlan_id(ndev) : XROCE_NO_VLAN;
 }
 
+/* Of the packets that this CPU receives, which BH off keeps its own. */
+static DEFINE_PER_CPU_ALIGNED(struct xroce_known [XROCE_KNOWN], xroce_known);
+
 /* What the core is to see, up to @end linear; of what is beyond the caller tells. */
 static void krx_init(struct xroce_krx *krx, struct xroce_link *link,
 		     const u8 *l3, const u8 *bth, const void *end, u32 len)
@@ -151,11 +161,9 @@ static void krx_init(struct xroce_krx *krx, struct xroce_link *link,
 	krx->skb = NULL;
 	krx->xdp = NULL;
 	krx->bth = bth;
-/* Of the packets that this CPU receives, which BH off keeps its own. */
-static DEFINE_PER_CPU_ALIGNED(struct xroce_known [XROCE_KNOWN], xroce_known);
-
 	krx->linear = (const u8 *)end - bth;
 	krx->rx.dev = &link->dev;
+	krx->rx.known = this_cpu_ptr(xroce_known);
 	krx->rx.l3 = l3;
 	krx->rx.len = len;
 	krx->rx.vlan = XROCE_NO_VLAN;
@@ -163,7 +171,6 @@ static DEFINE_PER_CPU_ALIGNED(struct xroce_known [XROCE_KNOWN], xroce_known);
 	krx->rx.looped = false;
 }
 
-	krx->rx.known = this_cpu_ptr(xroce_known);
 /**
  * xroce_rx_skb() - take in a packet that came to a link
  * @link: the link
@@ -290,7 +297,6 @@ struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 	const u8 *data = xdp->data;
 	struct xroce_encap e;
 	struct xroce_qp *qp;
-	u32 drop;
 
 	if (!ndev_is_plain(link->ndev) || !xdp_is_whole(xdp, &e))
 		return NULL;
@@ -298,7 +304,7 @@ struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 	krx->xdp = xdp;
 	if (xroce_rx_parse(&krx->rx) || krx->rx.pkt.qpn == XROCE_MCAST_QPN)
 		return NULL;
-	qp = xroce_rx_find(&krx->rx, &drop);
+	qp = xroce_rx_find(&krx->rx);
 	if (!qp || qp->hot.transport == XROCE_UD ||
 	    !same_l2(&qp->av, data, e.l3 - data))
 		return NULL;

@@ -46,7 +46,7 @@ void xroce_cc_ack(struct xroce_qp *qp, u32 inflight, u32 n)
 }
 
 /**
- * xroce_cc_loss() - a packet was lost
+ * xroce_cc_loss() - a packet was lost, or the peer reports congestion on its way
  * @qp: the queue pair
  * @timeout: all of them, it seems
  */
@@ -60,15 +60,4 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout)
 	req->ssthresh = max_t(u32, req->cwnd / 2, XROCE_CWND_FLOOR);
 	req->cwnd = timeout ? XROCE_CWND_FLOOR : req->ssthresh;
 	req->cwnd_cnt = 0;
-}
-
-/**
- * xroce_cc_cnp() - the peer reports congestion on the way to it (Annex A17.9)
- * @qp: the queue pair
- *
- * As a loss, with nothing to be sent again.
- */
-void xroce_cc_cnp(struct xroce_qp *qp)
-{
-	xroce_cc_loss(qp, false);
 }

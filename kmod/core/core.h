@@ -457,8 +457,6 @@ struct xroce_qp {
 	struct xroce_staged staged[XROCE_BATCH];
 };
 
-/**
- * struct xroce_rx - a received packet
 #define XROCE_KNOWN		16	/* a power of two */
 
 /**
@@ -471,6 +469,8 @@ struct xroce_known {
 	u32 crc;
 };
 
+/**
+ * struct xroce_rx - a received packet
  * @l3: IPv4 or IPv6 header without options, UDP, and of the BTH and what follows
  *	min(@len, XROCE_MAX_HDR) bytes, all linear
  * @len: bytes from the BTH to the ICRC
@@ -478,16 +478,16 @@ struct xroce_known {
  * @vlan: the tag it came with, priority and VLAN, or XROCE_NO_VLAN
  * @ce: the network marked congestion
  * @looped: this host's own, never out of its memory: without an ICRC
+ * @known: XROCE_KNOWN of them, this CPU's alone, or NULL
  * @verdict: what became of it, set by xroce_rx(): XROCE_CNT_RX_PKTS, or the
  *	counter of why it was dropped or not executed; to a group, by the last QP
- * @known: XROCE_KNOWN of them, this CPU's alone, or NULL
  */
 struct xroce_rx {
 	struct xroce_pkt pkt;
 	struct xroce_dev *dev;
+	struct xroce_known *known;
 	const u8 *l3;
 	u32 len;
-	struct xroce_known *known;
 	u32 gen;
 	u16 vlan;
 	bool ce;
@@ -586,7 +586,6 @@ void xroce_qp_timer(struct xroce_qp *qp);
 struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 				    u8 flags, const void *ext, u32 ext_len,
 				    u32 payload_len);
-void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len);
 
 /* req.c: requester. Under the QP's lock. */
 bool xroce_req_pull(struct xroce_qp *qp);
@@ -628,7 +627,7 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx);
 /* rx.c */
 void xroce_rx(struct xroce_rx *rx);
 u32 xroce_rx_parse(struct xroce_rx *rx);
-struct xroce_qp *xroce_rx_find(struct xroce_rx *rx, u32 *drop);
+struct xroce_qp *xroce_rx_find(struct xroce_rx *rx);
 void xroce_rx_drop(struct xroce_rx *rx, u32 why);
 bool xroce_rx_begin(struct xroce_qp *qp, struct xroce_rx *rx);
 void xroce_rx_core(struct xroce_qp *qp, struct xroce_rx *rx);
@@ -642,6 +641,8 @@ void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit);
 bool xroce_av_match(const struct xroce_av *av, const u8 *l3);
 u32 xroce_icrc_start(const u8 *l3);
 void xroce_frame_icrc(struct xroce_frame *f);
+void xroce_frame_write_parts(struct xroce_frame *f, u32 off, const u8 *src,
+			     u32 len);
 void xroce_frame_seal(struct xroce_frame *f);
 bool xroce_rx_icrc_ok(struct xroce_rx *rx);
 
@@ -660,7 +661,6 @@ int xroce_rq_take(struct xroce_qp *qp);
 /* mr.c */
 struct xroce_mr *xroce_mr_get(struct xroce_qp *qp, const void *pd, u32 key,
 			      u32 access, u64 va, u64 len);
-void xroce_mr_put(struct xroce_mr *mr);
 bool xroce_mr_claim(struct xroce_mr *mr, u32 state);
 void xroce_mr_release(struct xroce_mr *mr, u32 state);
 bool xroce_mr_end(struct xroce_mr *mr);
@@ -678,7 +678,6 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key);
 void xroce_cc_init(struct xroce_qp *qp);
 void xroce_cc_ack(struct xroce_qp *qp, u32 inflight, u32 n);
 void xroce_cc_loss(struct xroce_qp *qp, bool timeout);
-void xroce_cc_cnp(struct xroce_qp *qp);
 
 /*
  * What the environment supplies.
@@ -712,7 +711,9 @@ void xroce_env_defer(struct xroce_qp *qp);
 void xroce_env_cq_event(struct xroce_cq *cq);
 void xroce_env_cq_error(struct xroce_cq *cq);
 void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event);
+#ifndef xroce_env_count
 void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n);
+#endif
 struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn);
 struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key);
 const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah);
@@ -730,15 +731,31 @@ static inline void xroce_qp_count(struct xroce_qp *qp, enum xroce_counter c,
 {
 	xroce_env_count(qp->dev, c, n);
 	WRITE_ONCE(qp->count[c], qp->count[c] + n);
-#ifndef xroce_env_count
 }
-#endif
 
 /* The packet under way ends so: counted, and told. Under the QP's lock. */
 static inline void xroce_qp_verdict(struct xroce_qp *qp, enum xroce_counter c)
 {
 	qp->verdict = c;
 	xroce_qp_count(qp, c, 1);
+}
+
+/* Put bytes into a frame: @off is from its start; off + len must be inside. */
+static inline void xroce_frame_write(struct xroce_frame *f, u32 off,
+				     const void *src, u32 len)
+{
+	if (off + len <= f->seg[0].len)
+		memcpy(f->seg[0].p + off, src, len);
+	else
+		xroce_frame_write_parts(f, off, src, len);
+}
+
+/* End the use of what xroce_mr_get() has returned. */
+static inline void xroce_mr_put(struct xroce_mr *mr)
+{
+	/* Pairs with the last barrier of xroce_mr_claim(). */
+	smp_mb__before_atomic();
+	atomic_dec(&mr->users);
 }
 
 static inline u32 xroce_mtu(const struct xroce_qp *qp)

@@ -41,17 +41,6 @@ struct xroce_mr *xroce_mr_get(struct xroce_qp *qp, const void *pd, u32 key,
 }
 
 /**
- * xroce_mr_put() - end the use of a region
- * @mr: the region
- */
-void xroce_mr_put(struct xroce_mr *mr)
-{
-	/* Pairs with the last barrier of xroce_mr_claim(). */
-	smp_mb__before_atomic();
-	atomic_dec(&mr->users);
-}
-
-/**
  * xroce_mr_claim() - begin to change a key; on return nobody uses its memory
  * @mr: the region or window
  * @state: the state it has to be in
@@ -151,8 +140,8 @@ static void xroce_io_copy(struct xroce_io *io, u8 *p, u32 n)
  *
  * Return: false when the key does not allow it; nothing is copied then.
  */
-bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 access, u64 va, u32 len,
-		   struct xroce_io *io)
+bool __flatten xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 access, u64 va,
+			     u32 len, struct xroce_io *io)
 {
 	struct xroce_mr *mr;
 	u32 n;

@@ -121,22 +121,18 @@ bool xroce_av_match(const struct xroce_av *av, const u8 *l3)
 }
 
 /**
- * xroce_frame_write() - put bytes into a frame
+ * xroce_frame_write_parts() - put bytes into a frame, not all into its first segment
  * @f: the frame
  * @off: from the start of the frame; off + len must be inside
  * @src: the bytes
  * @len: how many bytes
  */
-void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len)
+void xroce_frame_write_parts(struct xroce_frame *f, u32 off, const u8 *src,
+			     u32 len)
 {
 	struct xroce_seg *s = f->seg;
-	u32 n;
+	u32 n = s->len - min(off, s->len);
 
-	if (off + len <= s->len) {
-		memcpy(s->p + off, src, len);
-		return;
-	}
-	n = s->len - min(off, s->len);
 	memcpy(s->p + off, src, n);
 	memcpy(s[1].p + off + n - s->len, src + n, len - n);
 }
@@ -219,6 +215,10 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	xroce_put16(p + av->l3_len - 4, len - av->l3_len + XROCE_UDP_LEN);
 	bth.opcode = opcode;
 	bth.flags = flags | XROCE_BTH_MIG | pad << 4;
+	bth.pkey = cpu_to_be16(qp->pkey);
+	bth.dqpn = cpu_to_be32(qp->hot.dest_qpn);
+	bth.apsn = cpu_to_be32(psn);
+	memcpy(p + av->l3_len, &bth, sizeof(bth));
 	start = (u64)qp->hot.dest_qpn << 32 | (u32)qp->pkey << 16 | bth.flags << 8 |
 		opcode;
 	if (av->len != len || av->bth != start)
@@ -226,10 +226,6 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	av->len = len;
 	av->bth = start;
 	f->crc = av->crc;
-	bth.pkey = cpu_to_be16(qp->pkey);
-	bth.dqpn = cpu_to_be32(qp->hot.dest_qpn);
-	bth.apsn = cpu_to_be32(psn);
-	memcpy(p + av->l3_len, &bth, sizeof(bth));
 	if (hdr != av->l3_len + sizeof(bth)) {
 		xrceth.v = cpu_to_be32(qp->req.srqn);
 		memcpy(p + hdr - sizeof(xrceth), &xrceth, sizeof(xrceth));
@@ -271,6 +267,10 @@ void xroce_frame_seal(struct xroce_frame *f)
 {
 	if (f->ackreq)
 		f->seg[0].p[f->bth + offsetof(struct xroce_bth, apsn)] |= 0x80;
+	if (f->route != XROCE_ROUTE_HOST)
+		xroce_frame_icrc(f);
+}
+
 /* The CRC up to the PSN, which is that of the last packet of its kind mostly. */
 static u32 xroce_rx_start(const struct xroce_rx *rx)
 {
@@ -293,10 +293,6 @@ static u32 xroce_rx_start(const struct xroce_rx *rx)
 		k->crc = xroce_icrc_start(k->head);
 	}
 	return k->crc;
-}
-
-	if (f->route != XROCE_ROUTE_HOST)
-		xroce_frame_icrc(f);
 }
 
 /**

@@ -288,7 +288,8 @@ static void xroce_resp_accepted(struct xroce_resp *resp, struct xroce_rd *rd)
 }
 
 /* Return: PSNs that it takes, 0 when it is refused. */
-static u32 xroce_resp_read(struct xroce_qp *qp, const struct xroce_pkt *pkt)
+static noinline u32 xroce_resp_read(struct xroce_qp *qp,
+				    const struct xroce_pkt *pkt)
 {
 	struct xroce_rd *rd;
 
@@ -326,7 +327,7 @@ static u64 xroce_atomic(u64 *p, const struct xroce_pkt *pkt)
 }
 
 /* Eight bytes that nobody sees in parts: atomics, atomic WRITE (Annex A19.5). */
-static u32 xroce_resp_word(struct xroce_qp *qp, struct xroce_rx *rx)
+static noinline u32 xroce_resp_word(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 	bool write = pkt->info & XROCE_OP_ATOMIC_WRITE;
@@ -371,7 +372,8 @@ static u32 xroce_resp_word(struct xroce_qp *qp, struct xroce_rx *rx)
  * nothing to do but to answer in turn (Annex A19.6). Persistence is not offered,
  * so no region has the right.
  */
-static u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt *pkt)
+static noinline u32 xroce_resp_flush(struct xroce_qp *qp,
+				     const struct xroce_pkt *pkt)
 {
 	u8 level = pkt->flush >> XROCE_FETH_SEL_SHIFT;
 	struct xroce_mr *mr = xroce_env_mr(qp->dev, pkt->rkey);

@@ -113,8 +113,9 @@ void xroce_rx_core(struct xroce_qp *qp, struct xroce_rx *rx)
 	} else if (info & XROCE_OP_RESPONSE) {
 		xroce_comp_rx(qp, rx);
 	} else {
+		/* As a loss, with nothing to be sent again (Annex A17.9). */
 		xroce_qp_count(qp, XROCE_CNT_CNP_RCVD, 1);
-		xroce_cc_cnp(qp);
+		xroce_cc_loss(qp, false);
 	}
 }
 
@@ -174,23 +175,18 @@ u32 xroce_rx_parse(struct xroce_rx *rx)
 
 /**
  * xroce_rx_find() - whose packet is this
- * @rx: a parsed packet, to no group
- * @drop: why it is nobody's
+ * @rx: a parsed packet, to no group; @rx->verdict: why it is nobody's
  *
  * BH off. Return: the QP, whose addresses it has, or NULL.
  */
-struct xroce_qp *xroce_rx_find(struct xroce_rx *rx, u32 *drop)
+struct xroce_qp *xroce_rx_find(struct xroce_rx *rx)
 {
-	struct xroce_qp *qp;
+	struct xroce_qp *qp = xroce_env_qp(rx->dev, rx->pkt.qpn);
 
-	*drop = XROCE_CNT_DROP_NO_QP;
-	qp = xroce_env_qp(rx->dev, rx->pkt.qpn);
-	if (!qp)
+	rx->verdict = qp ? XROCE_CNT_DROP_DEVICE : XROCE_CNT_DROP_NO_QP;
+	if (!qp || qp->dev != rx->dev)
 		return NULL;
-	*drop = XROCE_CNT_DROP_DEVICE;
-	if (qp->dev != rx->dev)
-		return NULL;
-	*drop = XROCE_CNT_DROP_ADDR;
+	rx->verdict = XROCE_CNT_DROP_ADDR;
 	/* Pairs with the release in xroce_qp_modify(). */
 	rx->gen = smp_load_acquire(&qp->gen);
 	if (qp->hot.transport == XROCE_UD ? !xroce_env_local(rx) :
@@ -220,15 +216,13 @@ void xroce_rx(struct xroce_rx *rx)
 		xroce_rx_group(rx);
 		return;
 	}
-	qp = xroce_rx_find(rx, &drop);
-	if (qp && !xroce_rx_icrc_ok(rx))
-		drop = XROCE_CNT_DROP_ICRC;
-	else if (qp && qp->hot.qpn == XROCE_GSI_QPN && !xroce_env_neigh(rx))
-		drop = XROCE_CNT_DROP_NO_NEIGH;
-	else if (qp)
-		drop = 0;
-	if (drop)
-		xroce_rx_drop(rx, drop);
+	qp = xroce_rx_find(rx);
+	if (!qp)
+		xroce_rx_drop(rx, rx->verdict);
+	else if (!xroce_rx_icrc_ok(rx))
+		xroce_rx_drop(rx, XROCE_CNT_DROP_ICRC);
+	else if (qp->hot.qpn == XROCE_GSI_QPN && !xroce_env_neigh(rx))
+		xroce_rx_drop(rx, XROCE_CNT_DROP_NO_NEIGH);
 	else
 		xroce_rx_qp(qp, rx);
 }

@@ -244,7 +244,7 @@ bug cnp-storm answer 'if (now < qp->resp.cnp_next)\n\t\treturn;' ''
 bug cnp-untaken answer 'resp->cnp = true;\n\t\treturn;' 'return;'
 bug cnp-for-cnp rx ' && !(pkt->info & XROCE_OP_CNP))\n\t\txroce_resp_marked' \
 	')\n\t\txroce_resp_marked'
-bug cnp-deaf rx 'xroce_cc_cnp(qp);' ';'
+bug cnp-deaf rx 'xroce_cc_loss(qp, false);' ';'
 bug cnp-anybody rx '? !xroce_qp_reliable(qp) :' '? 0 :'
 bug cnp-no-becn answer 'XROCE_BTH_BECN >> 24' '0'
 
