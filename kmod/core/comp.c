@@ -40,6 +40,9 @@ static u32 xroce_comp_owed(const struct xroce_qp *qp, u32 psn)
 	const struct xroce_swq *e;
 	u32 i, first;
 
+	/* None is under way, and none is to be asked for again. */
+	if (req->rd_head == req->rd_tail && qp->hot.next == qp->hot.max)
+		return psn;
 	for (i = req->head; i != req->tail; i++) {
 		e = xroce_req_swq(req, i);
 		if (!e->started || xroce_psn_diff(e->psn, psn) >= 0)

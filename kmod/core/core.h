@@ -260,6 +260,7 @@ struct xroce_frame {
  * @npsn: PSNs it takes
  * @len: message length in bytes
  * @status: not 0: it fails with this once all before it have completed
+ * @plain: a SEND or WRITE without a fence, as most are: it waits for nothing
  */
 struct xroce_swq {
 	u32 psn;
@@ -267,6 +268,7 @@ struct xroce_swq {
 	u32 len;
 	u8 status;
 	bool started;
+	bool plain;
 };
 
 /**
@@ -738,6 +740,13 @@ static inline void xroce_qp_verdict(struct xroce_qp *qp, enum xroce_counter c)
 {
 	qp->verdict = c;
 	xroce_qp_count(qp, c, 1);
+}
+
+/* Is an answer owed to the peer. */
+static inline bool xroce_resp_owes(const struct xroce_qp *qp)
+{
+	return qp->resp.rd_active || qp->resp.nak || qp->resp.cnp ||
+	       (qp->hot.resp_flags & XROCE_RESP_ACK);
 }
 
 /* Put bytes into a frame: @off is from its start; off + len must be inside. */

@@ -27,7 +27,7 @@ static u32 xroce_stage(struct xroce_qp *qp)
 	u32 n = 0;
 
 	while (n < XROCE_BATCH) {
-		f = xroce_resp_next(qp);
+		f = xroce_resp_owes(qp) ? xroce_resp_next(qp) : NULL;
 		if (!f && !qp->nomem)
 			f = xroce_req_next(qp);
 		if (!f)
@@ -54,16 +54,6 @@ static void xroce_untaken(struct xroce_qp *qp, u32 i, u32 life)
 	}
 	if (qp->stage[i])
 		xroce_env_frame_free(qp->stage[i]);
-}
-
-/*
- * Nobody will acknowledge these: now that the device has taken them they are
- * done. Back to what it has not taken hot.next has been set.
- */
-static void xroce_taken(struct xroce_qp *qp, u32 life)
-{
-	if (qp->resets == life && xroce_qp_sends(qp))
-		xroce_req_advance(qp, qp->hot.next);
 }
 
 static void xroce_wait_full(struct xroce_qp *qp)
@@ -114,8 +104,10 @@ void xroce_qp_run(struct xroce_qp *qp)
 			qp->full = 0;
 		for (i = n; i-- > taken; )
 			xroce_untaken(qp, i, life);
-		if (!xroce_qp_reliable(qp))
-			xroce_taken(qp, life);
+		/* What nobody will acknowledge is done now that it is taken. */
+		if (!xroce_qp_reliable(qp) && qp->resets == life &&
+		    xroce_qp_sends(qp))
+			xroce_req_advance(qp, qp->hot.next);
 		if (qp->resp.fatal && !qp->resp.nak && !qp->dead)
 			xroce_qp_error(qp);	/* the NAK has left */
 		budget -= min(budget, n);
@@ -146,8 +138,7 @@ bool xroce_qp_pending(const struct xroce_qp *qp)
 {
 	const struct xroce_req *req = &qp->req;
 
-	if (qp->resp.rd_active || qp->resp.nak || qp->resp.cnp ||
-	    (qp->hot.resp_flags & XROCE_RESP_ACK))
+	if (xroce_resp_owes(qp))
 		return true;
 	return xroce_qp_sends(qp) && !req->rnr_until &&
 	       (req->cur != req->tail ||

@@ -95,6 +95,7 @@ bug ack-not-executed answer 'xroce_psn_add(qp->hot.epsn,
 bug local-late req 'if (n <= 0) {\n\t\txroce_req_done(qp);' 'if (n <= 0) {'
 bug no-implied-nak comp 'xroce_comp_lost(qp, owed, XROCE_CNT_IMPLIED_NAK);' \
 	'xroce_env_count(qp->dev, XROCE_CNT_IMPLIED_NAK, 1);'
+bug no-implied-nak-again comp '&& qp->hot.next == qp->hot.max)' ')'
 bug old-answer-counts comp 'xroce_comp_late(qp, pkt);\n\t\treturn;' 'break;'
 bug late-nak-unheard comp 'xroce_comp_late(qp, pkt);\n\t\treturn;' 'return;'
 bug ghost-answer-counts comp \
@@ -117,7 +118,8 @@ bug read-from-start comp 'off = ((pkt->psn - e->psn) & XROCE_PSN_MASK) << qp->ho
 	'off = 0;'
 bug read-again-wrong req '.va = cpu_to_be64(wqe->rdma.remote_addr + off),' \
 	'.va = cpu_to_be64(wqe->rdma.remote_addr),'
-bug no-fence req '(wqe->flags & XROCE_WR_FENCE)' '0'
+bug no-fence req '(wqe->flags & XROCE_WR_FENCE) &&' '0 &&'
+bug fence-not-seen req '!(wqe->flags & XROCE_WR_FENCE);' 'true;'
 bug too-many-reads req 'req->rd_tail - req->rd_head >= req->max_rd_atomic' \
 	'req->rd_tail - req->rd_head > req->max_rd_atomic'
 bug duplicate-read-counts resp 'rd->state == XROCE_RD_ACTIVE && !rd->again' \
@@ -152,8 +154,8 @@ bug no-flush-late-post tx \
 bug double-completion cq '++cq->prod);\n' \
 	'++cq->prod);\n\t\tif (cq->prod % 64 == 0 && cq->prod - ring->cons <= cq->mask) { memcpy(ring->slot + (cq->prod & cq->mask) * sizeof(*cqe), cqe, sizeof(*cqe)); smp_store_release(&ring->prod, ++cq->prod); }\n'
 bug wrong-length resp '.byte_len = resp->offset,' '.byte_len = 0,'
-bug unsignalled-reported req '(wqe->flags & XROCE_WR_SIGNALED))\n\t\txroce_cq_post' \
-	'1)\n\t\txroce_cq_post'
+bug unsignalled-reported req '(wqe->flags & XROCE_WR_SIGNALED))\n\t\txroce_req_report' \
+	'1)\n\t\txroce_req_report'
 bug no-event cq \
 	'!(arm == XROCE_ARM_SOLICITED && solicited)' '1'
 bug doorbell-forgotten req 'WRITE_ONCE(ring->wake, 1);' ''
