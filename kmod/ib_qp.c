@@ -308,9 +308,6 @@ static int kqp_set_path(struct xroce_kqp *kqp, struct xroce_av *av,
 	return err;
 }
 
-#define NOTE(flag, field) \
-	(to->field = mask & IB_QP_##flag ? attr->field : to->field)
-
 /* For query: as the user said it. */
 static void kqp_note_attr(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
 			  int mask)
@@ -324,20 +321,34 @@ static void kqp_note_attr(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
 		to->cap = cap;
 		return;
 	}
-	NOTE(ACCESS_FLAGS, qp_access_flags);
-	NOTE(PORT, port_num);
-	NOTE(AV, ah_attr);
-	to->ah_attr.grh.sgid_attr = NULL;
-	NOTE(PATH_MTU, path_mtu);
-	NOTE(TIMEOUT, timeout);
-	NOTE(RETRY_CNT, retry_cnt);
-	NOTE(RNR_RETRY, rnr_retry);
-	NOTE(MAX_QP_RD_ATOMIC, max_rd_atomic);
-	NOTE(MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
-	NOTE(MIN_RNR_TIMER, min_rnr_timer);
-	NOTE(DEST_QPN, dest_qp_num);
-	NOTE(QKEY, qkey);
-	NOTE(EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+	if (mask & IB_QP_ACCESS_FLAGS)
+		to->qp_access_flags = attr->qp_access_flags;
+	if (mask & IB_QP_PORT)
+		to->port_num = attr->port_num;
+	if (mask & IB_QP_AV) {
+		to->ah_attr = attr->ah_attr;
+		to->ah_attr.grh.sgid_attr = NULL;
+	}
+	if (mask & IB_QP_PATH_MTU)
+		to->path_mtu = attr->path_mtu;
+	if (mask & IB_QP_TIMEOUT)
+		to->timeout = attr->timeout;
+	if (mask & IB_QP_RETRY_CNT)
+		to->retry_cnt = attr->retry_cnt;
+	if (mask & IB_QP_RNR_RETRY)
+		to->rnr_retry = attr->rnr_retry;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		to->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
+		to->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		to->min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IB_QP_DEST_QPN)
+		to->dest_qp_num = attr->dest_qp_num;
+	if (mask & IB_QP_QKEY)
+		to->qkey = attr->qkey;
+	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
+		to->en_sqd_async_notify = attr->en_sqd_async_notify;
 }
 
 static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,

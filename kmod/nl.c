@@ -334,11 +334,8 @@ int xroce_nl_path(struct sk_buff *skb, const struct xroce_av *av, int attr)
 	/* Filled in once the QP has been to RTR. */
 	if (!av->l3_len)
 		return 0;
-	xroce_l3_dgid(av->l3, (union ib_gid *)&dgid);
-	if (av->l3_len == 48)
-		memcpy(&sgid, av->l3 + 8, 16);
-	else
-		ipv6_addr_set_v4mapped(*(__be32 *)(av->l3 + 12), &sgid);
+	xroce_l3_gid(av->l3, *av->l3 >> 4, 0, sgid.s6_addr);
+	xroce_l3_gid(av->l3, *av->l3 >> 4, 1, dgid.s6_addr);
 	return nla_put_in6_addr(skb, attr, &sgid) ?:
 	       nla_put_in6_addr(skb, attr + 1, &dgid) ?:
 	       nla_put_u32(skb, attr + 2,

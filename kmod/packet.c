@@ -10,7 +10,6 @@
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/xdp.h>
-#include <xroce/frame.h>
 
 #include "xroce.h"
 
@@ -117,20 +116,6 @@ u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 	if (off + len <= krx->linear)
 		return xroce_env_crc(crc, krx->bth + off, len);
 	return crc_parts(krx, crc, off, len);
-}
-
-/**
- * xroce_l3_dgid() - the address that a packet is for
- * @l3: its IP header
- * @gid: the address
- */
-void xroce_l3_dgid(const u8 *l3, union ib_gid *gid)
-{
-	if (l3[0] >> 4 == 4)
-		ipv6_addr_set_v4mapped(((const struct iphdr *)l3)->daddr,
-				       (struct in6_addr *)gid);
-	else
-		memcpy(gid, &((const struct ipv6hdr *)l3)->daddr, sizeof(*gid));
 }
 
 /**

@@ -12,7 +12,6 @@
 #include <linux/timekeeping.h>
 #include <net/xdp.h>
 
-#include <xroce/frame.h>
 #include <xroce/xdp.h>
 
 #include "xroce.h"
@@ -87,7 +86,7 @@ static void packet_parse(struct xroce_packet *p)
 
 	if (xroce_encap_parse(&e, p->data, end, p->len) == XROCE_ENCAP_OTHER)
 		return;
-	xroce_encap_gid(&e, p->peer, !p->received);
+	xroce_l3_gid(e.l3, e.version, !p->received, p->peer);
 	bth = (const void *)e.bth;
 	if (e.bth + sizeof(*bth) > end)
 		return;

@@ -22,6 +22,7 @@
 #include <rdma/rdma_netlink.h>
 #include <rdma/uverbs_ioctl.h>
 
+#include <xroce/frame.h>
 #include <xroce/trace.h>
 #include <xroce/xdp.h>
 
@@ -467,7 +468,12 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
 void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f);
 struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 			      struct xroce_krx *krx);
-void xroce_l3_dgid(const u8 *l3, union ib_gid *gid);
+
+/* Whom a packet is for. */
+static inline void xroce_l3_dgid(const u8 *l3, union ib_gid *gid)
+{
+	xroce_l3_gid(l3, *l3 >> 4, 1, gid->raw);
+}
 
 static inline u32 xroce_l3_len(const u8 *l3)
 {

@@ -68,13 +68,20 @@ static __always_inline void xroce_gid_from_ip4(u8 gid[16], const u8 *addr)
 	__builtin_memcpy(gid + 12, xroce_aligned(addr, 4), 4);
 }
 
-static __always_inline void xroce_encap_gid(const struct xroce_encap *e,
-					    u8 gid[16], u32 i)
+/**
+ * xroce_l3_gid() - an address in an IP header, as a GID
+ * @l3: the header
+ * @version: 4 or 6, as it says itself
+ * @i: 0: whom the packet comes from, 1: whom it is for
+ * @gid: the address, IPv4 as ::ffff:a.b.c.d
+ */
+static __always_inline void xroce_l3_gid(const u8 *l3, u8 version, u32 i,
+					 u8 gid[16])
 {
-	if (e->version == 4)
-		xroce_gid_from_ip4(gid, e->l3 + 12 + 4 * i);
+	if (version == 4)
+		xroce_gid_from_ip4(gid, l3 + 12 + 4 * i);
 	else
-		__builtin_memcpy(gid, xroce_aligned(e->l3 + 8 + 16 * i, 4), 16);
+		__builtin_memcpy(gid, xroce_aligned(l3 + 8 + 16 * i, 4), 16);
 }
 
 /**
@@ -85,7 +92,7 @@ static __always_inline void xroce_encap_gid(const struct xroce_encap *e,
 static __always_inline void xroce_encap_sgid(const struct xroce_encap *e,
 					     u8 gid[16])
 {
-	xroce_encap_gid(e, gid, 0);
+	xroce_l3_gid(e->l3, e->version, 0, gid);
 }
 
 /**
@@ -96,7 +103,7 @@ static __always_inline void xroce_encap_sgid(const struct xroce_encap *e,
 static __always_inline void xroce_encap_dgid(const struct xroce_encap *e,
 					     u8 gid[16])
 {
-	xroce_encap_gid(e, gid, 1);
+	xroce_l3_gid(e->l3, e->version, 1, gid);
 }
 
 /* UDP at p, where IP says that ip_len bytes follow and room are there. */

@@ -170,7 +170,8 @@ bug qp-right-ignored resp '!(qp->access & XROCE_REMOTE_READ) ||' ''
 bug receive-overflow resp \
 	'pkt->payload_len > resp->wqe->len - resp->offset) {' '0) {'
 bug any-source rx '!xroce_av_match(&qp->av, rx->l3)' '0'
-bug any-icrc rx 'qp && xroce_rx_icrc_ok(rx)' 'qp'
+bug any-icrc rx '(!xroce_rx_icrc_ok(rx))\n\t\txroce_rx_drop(rx, XROCE_CNT_DROP_ICRC);\n\telse if (qp' \
+	'(0)\n\t\t;\n\telse if (qp'
 bug known-otherwise net '| xroce_differ(k->head, l3, 24);' ';'
 bug any-pkey rx '(pkt->pkey ^ qp->pkey) & 0x7fff ||' '0 &&'
 
