@@ -285,6 +285,8 @@ ends() {
 		shift
 	done
 	shift
+	# where the last one listened may be seen for a moment after its end
+	wait_for "${READY:-30}" eval "! { $ready; }" || :
 	bg "$RNS2" timeout "${PATIENCE:-60}" "${server[@]}" >"$TOPO_TMP/server" 2>&1
 	pid=$!
 	wait_for "${READY:-30}" eval "$ready" || status=1
