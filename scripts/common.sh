@@ -75,10 +75,11 @@ need_qemu() {
 		say "installing on this host: qemu-system-x86 of bookworm-backports"
 		# lists of its own: the host's sources stay what they are
 		lists=$(mktemp -d)
-		mkdir "$lists/partial"
+		mkdir -p "$lists/of/partial"
+		chmod 755 "$lists"
 		printf "deb $MIRROR %s main\n" bookworm bookworm-backports >"$lists/sources.list"
 		APT=(-o "Dir::Etc::SourceList=$lists/sources.list"
-			-o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$lists")
+			-o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$lists/of")
 		apt_install -t bookworm-backports qemu-system-x86
 		rm -rf "$lists"
 	else
