@@ -23,7 +23,7 @@
 #define XROCE_ASK_PART		4
 #define XROCE_NEVER		(~0ull)
 
-/* Copied at a time: the rest is for when these have been sent. */
+/* Copied at a time, and done ahead of what is not acknowledged. */
 #define XROCE_PULL_MAX		1024u
 
 /* What each service offers (IBTA table 46). */
@@ -202,8 +202,7 @@ static u8 xroce_wc_opcode(u8 wr)
 	return XROCE_WC_SEND;
 }
 
-static noinline void xroce_req_report(struct xroce_qp *qp,
-				      const struct xroce_send_wqe *wqe,
+static noinline void xroce_req_report(struct xroce_qp *qp, const struct xroce_send_wqe *wqe,
 				      u32 len, u8 status)
 {
 	struct xroce_cqe cqe = {
@@ -477,6 +476,9 @@ static inline bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 		return true;
 	if (wqe->opcode == XROCE_WR_LOCAL_INV)
 		return qp->hot.una != qp->hot.next;
+	/* One answer completes all of these before it. */
+	if (xroce_wr_is_local(wqe->opcode))
+		return i - req->head >= XROCE_PULL_MAX;
 	return xroce_wqe_is_read(wqe) &&
 	       req->rd_tail - req->rd_head >= req->max_rd_atomic;
 }
@@ -484,14 +486,14 @@ static inline bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 /*
  * Is there need to hear of the packet built last: because its completion is waited
  * for, as is room in the window or the ring, or what follows waits for it. Where
- * nothing follows nobody waits: should it stay so, xroce_req_timer() asks. A wrong
- * no is mended by xroce_req_next().
+ * nothing follows nobody waits: should it stay so, xroce_req_timer() asks, and all
+ * that is sent from then on does. A wrong no is mended by xroce_req_next().
  */
 static bool xroce_req_asks(struct xroce_qp *qp, bool signalled)
 {
 	struct xroce_req *req = &qp->req;
 
-	if (signalled || req->asking || !xroce_req_open(qp) ||
+	if (signalled || req->asking || req->asked || !xroce_req_open(qp) ||
 	    ++req->since_ackreq >= max(req->cwnd / 4, 1u) ||
 	    req->tail - req->head > req->depth / 2)
 		return true;
@@ -766,26 +768,28 @@ static struct xroce_swq *xroce_req_current(struct xroce_qp *qp)
 		e->started = true;
 	}
 	/* It is inside, unless a program wrote what it liked in the hot block. */
-	if (((qp->hot.next - e->psn) & XROCE_PSN_MASK) >= e->npsn) {
+	if (e->npsn && ((qp->hot.next - e->psn) & XROCE_PSN_MASK) >= e->npsn) {
 		e->status = XROCE_WC_GENERAL_ERR;
 		return NULL;
 	}
 	return e;
 }
 
-/* It takes no PSN, and is done once all before it are. */
-static void xroce_req_local(struct xroce_qp *qp,
-			    const struct xroce_send_wqe *wqe,
+/*
+ * It takes no PSN, and is done once all before it are. When these are sent again it
+ * is met again, and has been done.
+ */
+static void xroce_req_local(struct xroce_qp *qp, const struct xroce_send_wqe *wqe,
 			    struct xroce_swq *e)
 {
-	e->npsn = 0;
-	if (xroce_local_run(qp, wqe)) {
-		qp->req.cur++;
+	if (e->npsn && !xroce_local_run(qp, wqe)) {
+		/* Here it stays, until its turn to fail. */
+		e->started = false;
+		e->status = XROCE_WC_MW_BIND_ERR;
 		return;
 	}
-	/* Here it stays, until its turn to fail. */
-	e->started = false;
-	e->status = XROCE_WC_MW_BIND_ERR;
+	e->npsn = 0;
+	qp->req.cur++;
 }
 
 /* The next request packet in turn, NULL when none may go now. */

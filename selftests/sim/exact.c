@@ -715,6 +715,92 @@ static void run_local(u64 seed)
 	finish();
 }
 
+/* A window that is let go of, by a work request that sends nothing. */
+static void post_bind(struct sim_ep *ep, const struct sim_region *window)
+{
+	*sim_sq_slot(ep) = (struct xroce_send_wqe) {
+		.opcode = XROCE_WR_BIND_MW,
+		.bind.rkey = window->mr.key,
+		.bind.new_rkey = window->mr.key,
+	};
+	ep->sq_prod++;
+}
+
+/* However many of these are posted, one answer completes no more than some. */
+static void run_local_many(u64 seed)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 10, .nsge = 1,
+			       .signaled = true, .more = true };
+	struct sim_cfg cfg = sim_plain();
+	const struct xroce_req *req;
+	struct sim_region *window;
+	struct sim_conn *c;
+	struct sim_ep *ep;
+	void **page;
+	u32 i;
+
+	(void)seed;
+	cfg.depth = 8192;
+	cfg.timeout = 14;
+	c = sim_pair(&cfg);
+	ep = &c->ep[0];
+	req = &ep->qp.req;
+	window = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
+	window->mr.kind = XROCE_MW_1;
+	page = window->mr.page;
+	drop(ep, XROCE_OP_REQUEST, 0, 1);
+	sim_check(sim_post(ep, &opt), "no room");
+	for (i = 0; i < 5000; i++)
+		post_bind(ep, window);
+	opt.more = false;
+	sim_check(sim_post(ep, &opt), "no room");
+	sim_run_until(sim_now() + 3 * SIM_MS);
+	sim_check(rule.dropped == 1 && !req->head, "not lost");
+	sim_check(req->cur >= 1000 && req->cur <= 1024, "%u done ahead",
+		  req->cur);
+	sim_settle_all(SIM_SEC);
+	sim_check(req->head == 5002, "%u completed", req->head);
+	/* Its memory is its own again, to be looked at and freed. */
+	window->mr.page = page;
+	finish();
+}
+
+static u32 refused;
+
+static u32 take_no_repeat(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)ep;
+	if (f[0]->is.kind != XROCE_FRAME_REQ || f[0]->is.fresh)
+		return n;
+	refused++;
+	W->take = NULL;
+	return 0;
+}
+
+/* Lost with nobody waiting for it; and what asks has no room in the device. */
+static void run_ask_untaken(u64 seed)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 10,
+			       .nsge = 1 };
+	struct sim_cfg cfg = sim_plain();
+	struct sim_conn *c;
+
+	(void)seed;
+	cfg.full = 10000 * sim_below(2);
+	c = sim_pair(&cfg);
+	refused = 0;
+	drop(&c->ep[0], XROCE_OP_REQUEST, 0, 1);
+	W->take = take_no_repeat;
+	sim_check(sim_post(&c->ep[0], &opt), "no room");
+	sim_run_until(sim_now() + 20 * SIM_MS);
+	sim_check(refused == 1, "nothing was refused");
+	sim_check(c->ep[0].wire.una == c->ep[0].wire.max, "not acknowledged");
+	post(&c->ep[0], XROCE_WR_RDMA_WRITE, 1);
+	sim_settle_all(SIM_SEC);
+	is(TIMEOUT, 0);
+	finish();
+}
+
 const struct sim_scenario sim_exact_scenarios[] = {
 	{ "quiet", "nothing lost: nothing sent twice, few ACKs", run_quiet, 0,
 	  10 },
@@ -738,5 +824,9 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "replay", "every packet again, later: nothing is done twice",
 	  run_replay, 0, 40 },
 	{ "local", "the answer behind what sends nothing", run_local, 0, 40 },
+	{ "local-many", "thousands of those: some at a time", run_local_many, 0,
+	  3 },
+	{ "ask-untaken", "the device is full when an ACK is to be asked for",
+	  run_ask_untaken, 0, 10 },
 	{ NULL, NULL, NULL, 0, 0 }
 };

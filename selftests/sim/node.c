@@ -211,6 +211,8 @@ static void ep_sizes(struct sim_ep *ep)
 		ep->max_inline = 128;
 		ep->sig_all = false;
 	}
+	if (W->cfg.depth)
+		ep->sq_depth = W->cfg.depth;
 }
 
 /**

@@ -92,6 +92,7 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
  *	queue of @mark_from bytes and more, one in 10 at twice that
  * @rate: bytes a second to a node, 0 is without limit; four times that from it
  * @queue: bytes that the way to a node queues, with @rate
+ * @depth: work requests of a send queue, 0: some
  */
 struct sim_cfg {
 	u32 nodes;
@@ -119,6 +120,7 @@ struct sim_cfg {
 	u64 jitter;
 	u64 rate;
 	u32 queue;
+	u32 depth;
 	u32 max_len;
 	u32 cwnd_init;
 	u32 cwnd_max;
