@@ -5,6 +5,7 @@
  * each are made. One thread.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "verbs.h"
@@ -213,6 +214,9 @@ static bool reads(struct pair *p)
 	     "more READs to be sent than max_qp_init_rd_atom");
 	NEED(!pair_reads(p, 1, dev.max_qp_rd_atom + 1) && errno == EINVAL,
 	     "more READs to be answered than max_qp_rd_atom");
+	/* And that for all QPs: each has its own. */
+	NEED(dev.max_res_rd_atom == dev.max_qp * dev.max_qp_rd_atom,
+	     "max_res_rd_atom is %d", dev.max_res_rd_atom);
 	return true;
 }
 
@@ -398,6 +402,60 @@ static bool current_state(struct pair *p)
 bool test_current_state(void)
 {
 	return with_pair(4, 1, current_state);
+}
+
+#define LARGE_PART	(32ull << 20)
+#define LARGE_PARTS	130
+
+/* Mapped from the same memory again and again; from other memory what 32 bits miss */
+static uint8_t *large_map(void)
+{
+	int i, fd = memfd_create("verbs", 0);
+	uint8_t *mem = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, 2 * LARGE_PART))
+		mem = mmap(NULL, LARGE_PART * LARGE_PARTS, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	for (i = 0; i < LARGE_PARTS && mem != MAP_FAILED; i++)
+		if (mmap(mem + i * LARGE_PART, LARGE_PART,
+			 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+			 (i * LARGE_PART) >> 32 ? LARGE_PART : 0) == MAP_FAILED)
+			mem = MAP_FAILED;
+	close(fd);
+	return mem;
+}
+
+static bool large(struct pair *p)
+{
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+	const uint64_t len = LARGE_PART * LARGE_PARTS;
+	uint8_t *mem = large_map();
+	struct ibv_mr *mr;
+
+	NEED(mem != MAP_FAILED, "no memory");
+	mr = ibv_reg_mr(pd, mem, len, access);
+	NEED(mr && len > 1ull << 32 && len <= dev.max_mr_size,
+	     "a region of %llu: %s", (unsigned long long)len, strerror(errno));
+	fill(0, 0, 64, 9);
+	TRY(reach(p, IBV_WR_RDMA_WRITE, mr->rkey, (uintptr_t)mem + len - 64, 64,
+		  IBV_WC_SUCCESS));
+	NEED(!memcmp(mem + len - 64, buf, 64), "not written");
+	NEED(!mem[LARGE_PART - 64] && !memcmp(mem + LARGE_PART - 64,
+					      mem + LARGE_PART - 63, 63),
+	     "written elsewhere");
+	TRY(reach(p, IBV_WR_RDMA_WRITE, mr->rkey, (uintptr_t)mem + len - 63, 64,
+		  IBV_WC_REM_ACCESS_ERR));
+	NEED(!ibv_dereg_mr(mr) && !munmap(mem, len), "dereg");
+	/* As long as is said, and there is no such memory; or it wraps */
+	NEED(!ibv_reg_mr(pd, (void *)4096, dev.max_mr_size, access),
+	     "a region of max_mr_size");
+	return true;
+}
+
+bool test_large(void)
+{
+	TRY(ask());
+	return with_pair(4, 1, large);
 }
 
 /* There is one port, one P_Key, and as many GIDs as said */

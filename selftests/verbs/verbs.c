@@ -459,6 +459,7 @@ int main(int argc, char **argv)
 	run("as many groups, and QPs in one", test_most_groups);
 	run("many objects of each kind", test_many);
 	run("the state that a QP is in", test_current_state);
+	run("a region of more than 4 GiB", test_large);
 	run("one port, one P_Key", test_other_port);
 	run("violations are counted", test_violations);
 	run("all is given back", test_clean_up);

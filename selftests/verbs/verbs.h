@@ -120,6 +120,7 @@ bool test_most_reads(void);
 bool test_most_groups(void);
 bool test_many(void);
 bool test_current_state(void);
+bool test_large(void);
 bool test_other_port(void);
 bool test_violations(void);
 /* xrc.c */
