@@ -9,7 +9,7 @@
  *					ADDRESS INSTRUCTIONS BYTES
  *
  * No distribution ships qemu-plugin.h: what is used of it is declared here,
- * version 1 of that interface.
+ * version 4 of that interface.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,10 +42,11 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *
 qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest,
+			     size_t len);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 
-__attribute__((visibility("default"))) int qemu_plugin_version = 1;
+__attribute__((visibility("default"))) int qemu_plugin_version = 4;
 
 struct block {
 	struct block *next;
@@ -144,10 +145,11 @@ static void translated(plugin_id id, struct qemu_plugin_tb *tb)
 	(void)id;
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		const uint8_t *p = qemu_plugin_insn_data(insn);
+		uint8_t p[sizeof(mark) + 1];
 
 		qemu_plugin_register_vcpu_mem_cb(insn, stored, 0, WRITES, b);
-		if (qemu_plugin_insn_size(insn) == sizeof(mark) + 1 &&
+		if (qemu_plugin_insn_size(insn) == sizeof(p) &&
+		    qemu_plugin_insn_data(insn, p, sizeof(p)) == sizeof(p) &&
 		    !memcmp(p, mark, sizeof(mark)))
 			qemu_plugin_register_vcpu_insn_exec_cb
 				(insn, p[sizeof(mark)] == MARK_BEGIN ? begin :
