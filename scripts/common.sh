@@ -7,7 +7,6 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=$TOP/build
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/xroce
 ME=${0##*/}
-MIRROR=${XROCE_MIRROR:-http://deb.debian.org/debian}
 
 say() { printf '%s: %s\n' "$ME" "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -24,25 +23,9 @@ need_space() {
 	[ "$free" -ge "$2" ] || die "$1 has $free MB free, $2 MB are needed"
 }
 
-# apt_install [APT_OPTION...] PACKAGE... - as root, by apt
-apt_install() {
-	local log
-	log=$(mktemp)
-	if ! { DEBIAN_FRONTEND=noninteractive
-	       export DEBIAN_FRONTEND
-	       timeout 300 apt-get -q "${APT[@]}" update &&
-	       timeout 600 apt-get -qy "${APT[@]}" -o DPkg::Lock::Timeout=120 install \
-			--no-install-recommends "$@"; } >"$log" 2>&1; then
-		tail -n 20 "$log" >&2
-		rm -f "$log"
-		die "apt-get could not install: $*"
-	fi
-	rm -f "$log"
-}
-
-# need_host COMMAND:PACKAGE... - install what is missing
+# need_host COMMAND:PACKAGE... - install what is missing, as root, by apt
 need_host() {
-	local pair missing=() APT=()
+	local pair missing=() log
 
 	for pair; do
 		command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
@@ -51,42 +34,17 @@ need_host() {
 	[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null ||
 		die "please install: ${missing[*]}"
 	say "installing on this host: ${missing[*]}"
-	apt_install "${missing[@]}"
-}
-
-qemu_version() {
-	qemu-system-x86_64 --version 2>/dev/null | sed -n 's/.*version \([0-9.]*\).*/\1/p'
-}
-
-qemu_serves() {
-	[ "$(printf '%s\n' "$QEMU_NEEDED" "$(qemu_version)" | sort -V | head -n 1)" = \
-		"$QEMU_NEEDED" ]
-}
-
-# need_qemu - one whose vCPUs never run code that another of them has just patched:
-# before 8.1 kernels died of it ("Oops: int3") where static keys, tracepoints or
-# XDP's dispatcher changed under traffic.  Debian 12 has such a one in its backports.
-need_qemu() {
-	local QEMU_NEEDED=8.2 APT=() lists
-
-	! qemu_serves || return 0
-	if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
-		[ "$(id -u)" = 0 ] || die "please install qemu-system-x86 of bookworm-backports"
-		say "installing on this host: qemu-system-x86 of bookworm-backports"
-		# lists of its own: the host's sources stay what they are
-		lists=$(mktemp -d)
-		mkdir -p "$lists/of/partial"
-		chmod 755 "$lists"
-		printf "deb $MIRROR %s main\n" bookworm bookworm-backports >"$lists/sources.list"
-		APT=(-o "Dir::Etc::SourceList=$lists/sources.list"
-			-o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$lists/of")
-		apt_install -t bookworm-backports qemu-system-x86
-		rm -rf "$lists"
-	else
-		need_host qemu-system-x86_64:qemu-system-x86
+	log=$(mktemp)
+	if ! { DEBIAN_FRONTEND=noninteractive
+	       export DEBIAN_FRONTEND
+	       timeout 300 apt-get -q update &&
+	       timeout 600 apt-get -qy -o DPkg::Lock::Timeout=120 install \
+			--no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+		tail -n 20 "$log" >&2
+		rm -f "$log"
+		die "apt-get could not install: ${missing[*]}"
 	fi
-	qemu_serves || die "QEMU $(qemu_version) is too old for guests that patch their" \
-		"code: $QEMU_NEEDED or later is needed"
+	rm -f "$log"
 }
 
 # copy_tree DEST - what is built is a copy, so that nobody's edit changes a
