@@ -32,19 +32,23 @@ static __be32 xroce_resp_smsn(u8 syndrome, u32 msn)
 
 /*
  * The key of a READ was good when it came, and is no more: the NAK takes the
- * place of the response that is next, and nothing follows it.
+ * place of the response that is next, and nothing follows it. But one that had all
+ * of its answer once is a late duplicate, and nobody waits for that.
  */
 static void xroce_resp_cut(struct xroce_qp *qp, struct xroce_rd *rd)
 {
 	struct xroce_resp *resp = &qp->resp;
 	u32 i;
 
+	rd->state = XROCE_RD_DONE;
+	rd->stop = rd->next;
+	resp->rd_active--;
+	if (rd->again)
+		return;
 	for (i = 0; i < resp->max_rd; i++)
 		if (resp->rd[i].state == XROCE_RD_ACTIVE)
 			resp->rd[i].state = XROCE_RD_FREE;
 	resp->rd_active = 0;
-	rd->state = XROCE_RD_DONE;
-	rd->stop = rd->next;
 	xroce_resp_no_access(qp);
 	resp->nak_psn = rd->next;
 }
@@ -165,7 +169,7 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 			resp->cnp = false;
 		return f;
 	}
-	if (resp->rd_active) {
+	while (resp->rd_active) {
 		rd = xroce_resp_oldest(resp);
 		f = xroce_resp_rd_frame(qp, rd);
 		if (f) {
@@ -184,10 +188,8 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 	if (resp->nak)
 		f = xroce_resp_ack_frame(qp, resp->nak, resp->nak_psn);
 	else if (qp->hot.resp_flags & XROCE_RESP_ACK)
-		f = xroce_resp_ack_frame(qp, XROCE_AETH_ACK |
-					 XROCE_AETH_NO_CREDIT,
-					 xroce_psn_add(qp->hot.epsn,
-						       XROCE_PSN_MASK));
+		f = xroce_resp_ack_frame(qp, XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT,
+					 xroce_psn_add(qp->hot.epsn, XROCE_PSN_MASK));
 	else
 		return NULL;
 	if (f) {
@@ -247,8 +249,7 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 	if (f->kind == XROCE_FRAME_ACK) {
 		if (f->syndrome == (XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT)) {
 			qp->hot.resp_flags |= XROCE_RESP_ACK;
-		} else if (!resp->nak &&
-			   (resp->fatal || f->psn == qp->hot.epsn)) {
+		} else if (!resp->nak && (resp->fatal || f->psn == qp->hot.epsn)) {
 			resp->nak = f->syndrome;
 			resp->nak_psn = f->psn;
 		}
@@ -258,8 +259,7 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 		return;		/* connected anew meanwhile */
 	rd = &resp->rd[f->slot];
 	if (rd->state == XROCE_RD_FREE ||
-	    ((f->psn - rd->start) & XROCE_PSN_MASK) >=
-	    ((rd->next - rd->start) & XROCE_PSN_MASK))
+	    ((f->psn - rd->start) & XROCE_PSN_MASK) >= ((rd->next - rd->start) & XROCE_PSN_MASK))
 		return;		/* replaced, or gone back further meanwhile */
 	rd->next = f->psn;
 	if (rd->state == XROCE_RD_DONE) {

@@ -293,6 +293,16 @@ static void check_drained(struct sim_ep *ep)
 		  ep->idx);
 }
 
+/* An end that gives its peer up needs something that it was to be given up for. */
+static void check_fault(struct sim_ep *ep)
+{
+	const struct sim_op *op = ep->peer->ops.first;
+
+	while (op && !op->status && !op->maybe)
+		op = op->next;
+	sim_check(op, "QP %u: its peer has asked for nothing wrong", ep->idx);
+}
+
 void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
 {
 	struct sim_ep *ep = ep_of(qp);
@@ -308,6 +318,9 @@ void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
 			  W->checks_off, "QP %u: limit event not wanted",
 			  ep->idx);
 	}
+	if ((event == XROCE_EVENT_QP_REQ_ERR ||
+	     event == XROCE_EVENT_QP_ACCESS_ERR) && !W->checks_off)
+		check_fault(ep);
 	if (event == XROCE_EVENT_SQ_DRAINED && !W->checks_off)
 		check_drained(ep);
 }

@@ -89,8 +89,7 @@ bug ack-one-less comp 'xroce_comp_upto(qp, xroce_psn_add(psn, 1));' \
 	'xroce_comp_upto(qp, psn);'
 bug ack-one-more comp 'xroce_comp_upto(qp, xroce_psn_add(psn, 1));' \
 	'xroce_comp_upto(qp, xroce_psn_add(psn, 2));'
-bug ack-not-executed answer 'xroce_psn_add(qp->hot.epsn,
-						       XROCE_PSN_MASK)' \
+bug ack-not-executed answer 'xroce_psn_add(qp->hot.epsn, XROCE_PSN_MASK)' \
 	'qp->hot.epsn'
 bug local-late req 'if (n <= 0) {\n\t\txroce_req_done(qp);' 'if (n <= 0) {'
 bug no-implied-nak comp 'xroce_comp_lost(qp, owed, XROCE_CNT_IMPLIED_NAK);' \
@@ -129,6 +128,7 @@ bug read-goes-on-wrong answer 'off = ((rd->next - rd->psn)' \
 	'off = ((rd->next - rd->start)'
 bug duplicate-not-acked resp \
 	'if (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)) {' 'if (0) {'
+bug late-read-fatal answer 'if (rd->again)\n\t\treturn;' ''
 
 # RNR, retries, the device
 bug no-rnr-nak resp \
