@@ -145,7 +145,10 @@ static void address_ud(struct sim_ep *ep, struct sim_op *op,
 static void address_uc(struct sim_ep *ep, struct sim_op *op,
 		       const struct sim_opt *opt, struct xroce_send_wqe *wqe)
 {
+	struct sim_key *k = ep->peer->nkeys ?
+			    &ep->peer->keys[sim_below(ep->peer->nkeys)] : NULL;
 	struct sim_region *r = ep->peer->rem;
+	const struct sim_bind *b;
 
 	if (op->wr != XROCE_WR_RDMA_WRITE &&
 	    op->wr != XROCE_WR_RDMA_WRITE_WITH_IMM)
@@ -153,6 +156,12 @@ static void address_uc(struct sim_ep *ep, struct sim_op *op,
 	op->raddr = sim_region_addr(r, r->base + sim_below(r->len - r->base -
 							   op->len));
 	op->rkey = r->mr.key;
+	if (k && k->of == r && sim_chance(5000)) {	/* as it is, or is to be */
+		b = sim_chance(5000) ? &k->now : &k->plan;
+		op->raddr = b->iova + (b->len > op->len ?
+				       sim_below(b->len - op->len) : 0);
+		op->rkey = b->key;
+	}
 	switch (opt->bad_rkey ? sim_below(4) : 4) {
 	case 0:
 		op->rkey ^= 1u << sim_below(32);
@@ -258,13 +267,8 @@ struct sim_op *unrel_post(struct sim_ep *ep, const struct sim_opt *opt)
 		       min(op->len, ep->max_inline));
 	} else {
 		wqe->num_sge = op->nloc;
-		for (i = 0; i < op->nloc; i++) {
-			wqe->sge[i].addr = sim_region_addr(ep->loc,
-							   op->local[i].off);
-			wqe->sge[i].length = op->local[i].len;
-			wqe->sge[i].lkey = op->local[i].len ?
-					   ep->loc->mr.key : (u32)sim_rnd();
-		}
+		for (i = 0; i < op->nloc; i++)
+			sim_key_local(ep, &op->local[i], &wqe->sge[i]);
 	}
 	if (opt->tweak)
 		opt->tweak(ep, wqe);

@@ -277,6 +277,7 @@ static void check_drained(struct sim_ep *ep)
 
 	sim_check(ep->sqd && ep->sqd_event, "QP %u: drained, which nobody asked"
 		  " for", ep->idx);
+	sim_keys_drained(ep);
 	sim_check(ep->qp.hot.state == XROCE_QPS_SQD, "QP %u: drained in state"
 		  " %u", ep->idx, ep->qp.hot.state);
 	ep->sqd_event = false;
@@ -287,7 +288,7 @@ static void check_drained(struct sim_ep *ep)
 			  ep->idx, ep->wire.una, ep->wire.max);
 		return;
 	}
-	while (op && op->taken)
+	while (op && (op->taken || sim_wr_is_local(op->wr)))
 		op = op->next;
 	sim_check(!op || !op->sent, "QP %u: drained in the middle of a message",
 		  ep->idx);
@@ -578,7 +579,7 @@ void sim_env_free_pkt(struct sim_pkt *pkt)
 	free(pkt);
 }
 
-void sim_deliver(struct sim_pkt *pkt)
+static void deliver(struct sim_pkt *pkt)
 {
 	char s[160];
 
@@ -601,6 +602,8 @@ void sim_deliver(struct sim_pkt *pkt)
 	sim_raw_rx(pkt->to, pkt->buf, pkt->len, pkt->ce);
 	rx_vlan = XROCE_NO_VLAN;
 	unrel_check();
+	if (pkt->ep)
+		sim_keys_look(pkt->ep);
 	sim_env_free_pkt(pkt);
 }
 
@@ -620,7 +623,7 @@ bool sim_step(void)
 	sim_set_now(ev.when);
 	switch (ev.kind) {
 	case SIM_EV_PKT:
-		sim_deliver(ev.arg);
+		deliver(ev.arg);
 		break;
 	case SIM_EV_TIMER:
 		ep = ev.arg;

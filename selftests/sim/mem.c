@@ -22,22 +22,32 @@ u64 sim_region_addr(const struct sim_region *r, u64 off)
 	return r->mr.iova + off;
 }
 
-struct sim_region *sim_region_new(struct sim_node *n, u64 len, u32 access,
-				  const void *pd)
+/**
+ * sim_region_name() - a key, and a place in the node's table of them
+ */
+void sim_region_name(struct sim_node *n, struct sim_region *r)
 {
-	struct sim_region *r = calloc(1, sizeof(*r));
-	struct xroce_mr *mr = &r->mr;
-	u64 size;
-	u32 i, idx;
+	u32 idx;
 
 	for (idx = 0; idx < SIM_TAB && n->mr[idx]; idx++)
 		;
 	sim_check(idx < SIM_TAB, "too many regions");
 	n->mr[idx] = r;
 	r->node = n;
+	r->mr.key = (u32)(sim_rnd() & 0xffff) << 16 | idx << 8 | sim_below(256);
+}
+
+struct sim_region *sim_region_new(struct sim_node *n, u64 len, u32 access,
+				  const void *pd)
+{
+	struct sim_region *r = calloc(1, sizeof(*r));
+	struct xroce_mr *mr = &r->mr;
+	u64 size;
+	u32 i;
+
+	sim_region_name(n, r);
 	r->len = len;
 	r->seed = sim_rnd();
-	mr->key = (u32)(sim_rnd() & 0xffff) << 16 | idx << 8 | sim_below(256);
 	mr->access = access;
 	mr->pd = pd;
 	mr->page_shift = sim_chance(500) ? sim_range(17, 20) :

@@ -50,6 +50,7 @@ static void op_free(struct sim_op *op)
 {
 	if (op->msg)
 		op->msg->op = NULL;
+	sim_key_over(op);
 	free(op->data);
 	free(op);
 }
@@ -158,6 +159,8 @@ static void op_success(struct sim_ep *ep, struct sim_op *op)
 	sim_check(!op->status, "QP %u: wr %llu succeeded, %u was to be"
 		  " expected", ep->idx, (unsigned long long)op->wr_id,
 		  op->status);
+	sim_check(!op->key || op->executed, "QP %u: wr %llu succeeded, and was"
+		  " not executed", ep->idx, (unsigned long long)op->wr_id);
 	W->ops_done++;
 	if (is_atomic(op)) {
 		if (op->shared_atom)
@@ -262,6 +265,9 @@ static const u8 wc_of_wr[] = {
 	[XROCE_WR_ATOMIC_CMP_AND_SWP] = XROCE_WC_COMP_SWAP,
 	[XROCE_WR_ATOMIC_FETCH_AND_ADD] = XROCE_WC_FETCH_ADD,
 	[XROCE_WR_SEND_WITH_INV] = XROCE_WC_SEND,
+	[XROCE_WR_LOCAL_INV] = XROCE_WC_LOCAL_INV,
+	[XROCE_WR_BIND_MW] = XROCE_WC_BIND_MW,
+	[XROCE_WR_REG_MR] = XROCE_WC_REG_MR,
 };
 
 /**
@@ -275,6 +281,7 @@ struct sim_op *sim_op_of(struct sim_ep *ep, const struct xroce_cqe *cqe,
 {
 	struct sim_op *op;
 
+	sim_keys_look(ep);
 	for (;;) {
 		op = sim_list_pop(&ep->ops);
 		sim_check(op, "QP %u: completion of wr %llu, which is not"
@@ -386,13 +393,18 @@ static void recv_failed(struct sim_ep *ep, struct sim_recv *rv, u8 status)
 }
 
 static void check_invalidated(struct sim_ep *ep, const struct xroce_cqe *cqe,
-			      struct sim_region *r)
+			      const struct sim_msg *m)
 {
+	struct sim_region *r = m->inv;
+
 	sim_check(cqe->inv_rkey == r->mr.key, "QP %u: invalidated %08x, not"
 		  " %08x", ep->idx, cqe->inv_rkey, r->mr.key);
 	sim_check(r->mr.state != XROCE_KEY_VALID, "QP %u: key %08x still valid after its"
 		  " invalidation", ep->idx, r->mr.key);
-	ep->node->mr[(r->mr.key >> 8) % SIM_TAB] = NULL;
+	if (m->key)
+		sim_key_ended(ep, m->key);
+	else
+		ep->node->mr[(r->mr.key >> 8) % SIM_TAB] = NULL;
 }
 
 static void recv_message(struct sim_ep *ep, struct sim_recv *rv,
@@ -415,11 +427,13 @@ static void recv_message(struct sim_ep *ep, struct sim_recv *rv,
 		  m->len);
 	sim_check(!m->status, "QP %u: receive succeeded, %u expected", ep->idx,
 		  m->status);
+	if (m->op)
+		sim_keys_before(ep->peer, m->op);
 	if (flags == XROCE_WC_WITH_IMM)
 		sim_check(cqe->imm == m->imm, "QP %u: immediate %08x, not"
 			  " %08x", ep->idx, cqe->imm, m->imm);
 	if (flags == XROCE_WC_WITH_INV)
-		check_invalidated(ep, cqe, m->inv);
+		check_invalidated(ep, cqe, m);
 	if (!write) {
 		check_recv_data(ep, rv, m->data, m->len);
 		return;
@@ -620,6 +634,8 @@ static void settle_end(struct sim_ep *ep)
 	while ((m = sim_list_pop(&ep->msgs))) {
 		if (m->op)
 			m->op->msg = NULL;
+		if (m->key)
+			sim_key_ended(ep, m->key);
 		free(m->data);
 		free(m);
 	}
@@ -646,6 +662,7 @@ void sim_finish_failed(struct sim_conn *c, bool flushed)
 	for (i = 0; i < 2; i++) {
 		struct sim_ep *ep = &c->ep[i];
 
+		sim_keys_look(ep);
 		sim_poll(ep->scq);
 		sim_poll(ep->rcq);
 		sim_check(!flushed || ep->qp.hot.state == XROCE_QPS_ERR,

@@ -17,7 +17,8 @@ trap 'rm -rf "$tmp"' EXIT
 quick=(none ack-one-more no-implied-nak nak-outlives-gap atomic-again
 	read-goes-on-wrong rnr-for-ever one-retry-less untaken-lost
 	no-flush-unsignalled double-completion revoked-used any-source:forged
-	uc-first-in-message:services-net ud-any-qkey sqe-is-err srq-limit-again cnp-storm)
+	uc-first-in-message:services-net ud-any-qkey sqe-is-err srq-limit-again cnp-storm
+	local-fails-again:loss)
 only=("$@") count=0 fails=0
 [ $# -gt 0 ] || [ -n "${XROCE_ALL:-}" ] || only=("${quick[@]}")
 
@@ -129,6 +130,11 @@ bug read-goes-on-wrong answer 'off = ((rd->next - rd->psn)' \
 bug duplicate-not-acked resp \
 	'if (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)) {' 'if (0) {'
 bug late-read-fatal answer 'if (rd->again)\n\t\treturn;' ''
+bug local-fails-again req 'if (e->npsn && ((qp->hot' 'if (((qp->hot'
+bug local-again req 'e->npsn = 0;\n\tqp->req.cur++;' 'qp->req.cur++;'
+bug local-inv-early req 'return qp->hot.una != qp->hot.next;' 'return false;'
+bug local-no-fence req 'if (!e->started && (wqe->flags' \
+	'if (!xroce_wr_is_local(wqe->opcode) && (wqe->flags'
 
 # RNR, retries, the device
 bug no-rnr-nak resp \

@@ -6,7 +6,7 @@
 #include "sim.h"
 
 /* A few bits anywhere, or the end cut off. */
-void sim_net_corrupt(u8 *buf, u32 len)
+static void corrupt(u8 *buf, u32 len)
 {
 	u32 n = sim_range(1, 3);
 
@@ -54,7 +54,7 @@ static void net_queue(struct sim_node *from, struct sim_node *to,
 	pkt->buf = malloc(len);
 	memcpy(pkt->buf, buf, len);
 	if (sim_chance(c->corrupt)) {
-		sim_net_corrupt(pkt->buf, len);
+		corrupt(pkt->buf, len);
 		pkt->corrupted = true;
 		if (sim_chance(2000))
 			pkt->len = sim_range(20, len);

@@ -215,10 +215,8 @@ static void ep_sizes(struct sim_ep *ep)
 		ep->sq_depth = W->cfg.depth;
 }
 
-/**
- * sim_ep_rings() - the QP's rings and copies, by the sizes set in @ep
- */
-void sim_ep_rings(struct sim_ep *ep)
+/* The QP's rings and copies, by the sizes set in @ep. */
+static void ep_rings(struct sim_ep *ep)
 {
 	struct xroce_req *req = &ep->qp.req;
 
@@ -351,7 +349,7 @@ static void ep_new(struct sim_ep *ep, struct sim_conn *c, struct sim_node *n,
 	else if (sim_chance(W->cfg.srq))
 		ep->srq = pick_srq(n);
 	ep_sizes(ep);
-	sim_ep_rings(ep);
+	ep_rings(ep);
 	ep->scq = pick_cq(n, 2 * ep->sq_depth);
 	ep->rcq = ep->xrc ? ep->srq->cq :
 		  pick_cq(n, ep->srq ? ep->srq->nslots : ep->rq_depth);
@@ -378,6 +376,8 @@ static void ep_new(struct sim_ep *ep, struct sim_conn *c, struct sim_node *n,
 	ep->rem = sim_region_new(n, 3 * len + 16384, ALL_RIGHTS, sim_ep_pd(ep));
 	ep->rem->base = ALIGN(SIM_ATOMS * 8, 64);
 	sim_read(ep->rem, 0, ep->atom, sizeof(ep->atom));
+	if (W->cfg.key && ep->transport != XROCE_UD)
+		sim_keys_new(ep);
 	sim_trace("%u: node %u, keys: local %08x receive %08x remote %08x",
 		  ep->idx, n->idx, ep->loc->mr.key, ep->rcv->mr.key,
 		  ep->rem->mr.key);
@@ -428,6 +428,7 @@ void sim_ep_state(struct sim_ep *ep, u8 state)
  */
 void sim_ep_reset(struct sim_ep *ep)
 {
+	sim_keys_look(ep);
 	sim_ep_state(ep, XROCE_QPS_RESET);
 	ep->sq_prod = 0;
 	ep->rq_prod = 0;

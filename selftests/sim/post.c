@@ -75,9 +75,14 @@ static bool take_remote(struct sim_ep *ep, struct sim_op *op,
 	if (opt->dst) {
 		op->remote = opt->dst->remote;
 		opt->dst->own_remote = false;
-		return true;
+	} else if (!sim_take(ep->peer->rem, op->len, 1, &op->remote)) {
+		return false;
 	}
-	return sim_take(ep->peer->rem, op->len, 1, &op->remote);
+	if (ep->peer->nkeys && sim_chance(7000))
+		op->via = sim_key_for(ep->peer, op->remote.off, op->len,
+				      wr_is_write(op->wr) ? XROCE_REMOTE_WRITE :
+							    XROCE_REMOTE_READ);
+	return true;
 }
 
 static void plan_atomic(struct sim_ep *ep, struct sim_op *op, bool shared)
@@ -98,6 +103,7 @@ static void plan_atomic(struct sim_ep *ep, struct sim_op *op, bool shared)
 		op->result = *word == op->compare ? op->swap_add : *word;
 	if (!op->status || op->partial)
 		*word = op->result;
+	op->via = sim_key_for(ep->peer, op->atom * 8, 8, XROCE_REMOTE_ATOMIC);
 }
 
 /* What the peer is to receive. */
@@ -130,7 +136,11 @@ static void plan_msg(struct sim_ep *ep, struct sim_op *op,
 			off += op->local[i].len;
 		}
 	}
-	if (op->wr == XROCE_WR_SEND_WITH_INV) {
+	if (op->wr == XROCE_WR_SEND_WITH_INV)
+		m->key = sim_key_to_end(ep->peer, opt->fence);
+	if (m->key) {
+		m->inv = &m->key->r;
+	} else if (op->wr == XROCE_WR_SEND_WITH_INV) {
 		m->inv = sim_region_new(ep->peer->node, 64,
 					XROCE_REMOTE_READ,
 					sim_ep_pd(ep->peer));
@@ -143,6 +153,7 @@ static void fill_wqe(struct sim_ep *ep, struct sim_op *op,
 		     const struct sim_opt *opt, struct xroce_send_wqe *wqe)
 {
 	struct sim_node *to = ep->peer->node;
+	u64 off = op->remote.r ? op->remote.off : op->atom * 8;
 	u32 i;
 
 	wqe->wr_id = op->wr_id;
@@ -169,20 +180,19 @@ static void fill_wqe(struct sim_ep *ep, struct sim_op *op,
 		wqe->rdma.swap_add = op->swap_add;
 		wqe->rdma.compare = op->compare;
 	}
+	if (op->via) {
+		wqe->rdma.remote_addr = op->via->now.iova + off -
+					op->via->now.off;
+		wqe->rdma.rkey = op->via->now.key;
+	}
 	if (op->use_data) {
 		wqe->inline_len = op->len;
 		memcpy(wqe->inline_data, op->data, op->len);
 		return;
 	}
 	wqe->num_sge = op->nloc;
-	for (i = 0; i < op->nloc; i++) {
-		wqe->sge[i].addr = sim_region_addr(op->local[i].r,
-						   op->local[i].off);
-		wqe->sge[i].length = op->local[i].len;
-		wqe->sge[i].lkey = op->local[i].r->mr.key;
-		if (!op->local[i].len)	/* nobody looks at it */
-			wqe->sge[i].lkey = sim_rnd();
-	}
+	for (i = 0; i < op->nloc; i++)
+		sim_key_local(ep, &op->local[i], &wqe->sge[i]);
 }
 
 /**
@@ -298,7 +308,7 @@ static u8 random_wr(struct sim_ep *ep)
 		return XROCE_WR_RDMA_WRITE_WITH_IMM;
 	if (k < 50)
 		return XROCE_WR_SEND;
-	if (k < 58)
+	if (k < (ep->peer->nkeys ? 56 : 58))
 		return XROCE_WR_SEND_WITH_IMM;
 	if (k < 59 && !ep->peer->node->mr[SIM_TAB - 1])
 		return XROCE_WR_SEND_WITH_INV;
@@ -317,6 +327,8 @@ void sim_post_random(struct sim_ep *ep)
 	struct sim_opt opt = { .wr = random_wr(ep) };
 	u32 max_len = W->cfg.max_len;
 
+	if (ep->nkeys && sim_chance(W->cfg.key) && sim_post_key(ep))
+		return;
 	if (ep->transport != XROCE_RC) {
 		unrel_post_random(ep);
 		return;
@@ -329,7 +341,7 @@ void sim_post_random(struct sim_ep *ep)
 	opt.signaled = sim_chance(6000) ||
 		       ep->sq_prod % max(ep->sq_depth / 2, 1u) == 0;
 	opt.solicited = sim_chance(3000);
-	opt.fence = sim_chance(1000);
+	opt.fence = sim_chance(opt.wr == XROCE_WR_SEND_WITH_INV ? 5000 : 1000);
 	opt.more = sim_chance(3000);
 	if (sim_chance(600)) {
 		post_pair(ep, &opt);

@@ -9,7 +9,12 @@ u64 sim_total_ops;
 
 static void reopen_event(void *arg)
 {
-	sim_reopen(arg);
+	struct sim_conn *c = arg;
+
+	W->reconnects++;
+	c->closing = false;
+	c->doomed = false;
+	sim_connect(c, c->drained);
 }
 
 static bool ep_busy(const struct sim_ep *ep)
@@ -134,17 +139,6 @@ void sim_close_end(struct sim_conn *c)
 		sim_ep_reset(&c->ep[i]);
 }
 
-/**
- * sim_reopen() - connect again
- */
-void sim_reopen(struct sim_conn *c)
-{
-	W->reconnects++;
-	c->closing = false;
-	c->doomed = false;
-	sim_connect(c, c->drained);
-}
-
 static void look_after(struct sim_ep *ep)
 {
 	if (ep->state == SIM_EP_FAILED || ep->flushing)
@@ -174,6 +168,7 @@ static void drain_or_go(struct sim_ep *ep)
 		ep->sqd_event = attr.sqd_notify = sim_chance(6000);
 		if (attr.sqd_notify || sim_chance(5000))
 			mask |= XROCE_ATTR_SQD_NOTIFY;
+		sim_keys_look(ep);
 		sim_trace("%u: drain%s", ep->idx, ep->sqd_event ?
 			  ", with event" : "");
 		sim_ep_modify(ep, &attr, mask);
@@ -271,7 +266,7 @@ static bool ep_done(const struct sim_ep *ep)
 	return ep->state == SIM_EP_UP && !ep->conn->doomed && !ep->ops.n;
 }
 
-bool sim_users_done(void)
+static bool users_done(void)
 {
 	struct sim_conn *c;
 
@@ -311,7 +306,7 @@ void sim_drain(void)
 {
 	u32 n = 0;
 
-	while (!sim_users_done()) {
+	while (!users_done()) {
 		sim_check(sim_step(), "nothing happens any more");
 		if (W->ops_posted >= W->ops_wanted && ++n % 2000 == 0)
 			post_last();
@@ -338,7 +333,10 @@ void sim_verify_quiet(void)
 			sim_check(!ep->ops.n && !ep->msgs.n, "QP %u: %u work"
 				  " requests, %u messages left", ep->idx,
 				  ep->ops.n, ep->msgs.n);
-			memcpy(ep->rem->shadow, ep->atom, sizeof(ep->atom));
+			if (ep->transport == XROCE_RC)
+				memcpy(ep->rem->shadow, ep->atom,
+				       sizeof(ep->atom));
+			sim_keys_quiet(ep);
 		}
 	}
 	unrel_quiet();
@@ -390,10 +388,8 @@ static void close_now(struct sim_conn *c)
 	sim_close_end(c);
 }
 
-/**
- * sim_traffic() - a whole world of random traffic
- */
-void sim_traffic(const struct sim_cfg *cfg, u64 seed)
+/* A whole world of random traffic. */
+static void traffic(const struct sim_cfg *cfg, u64 seed)
 {
 	struct sim_conn *c;
 	u32 i, a, b;
@@ -439,6 +435,8 @@ static struct sim_cfg any_cfg(void)
 		.jitter = sim_below(20) * SIM_US,
 		.rnr_late = sim_chance(5000) ? sim_below(9500) : 0,
 		.max_len = 1u << sim_range(6, 15),
+		.key = sim_chance(5000) ? 0 : sim_below(3000),
+		.key_bad = sim_chance(5000) ? 0 : sim_below(100),
 	};
 
 	if (sim_chance(1000)) {		/* few and long */
@@ -453,8 +451,9 @@ static void run_clean(u64 seed)
 {
 	struct sim_cfg c = any_cfg();
 
+	c.key_bad = 0;
 	c.plain = true;
-	sim_traffic(&c, seed);
+	traffic(&c, seed);
 }
 
 static void run_loss(u64 seed)
@@ -462,7 +461,7 @@ static void run_loss(u64 seed)
 	struct sim_cfg c = any_cfg();
 
 	c.loss = sim_chance(3000) ? 2000 : sim_below(2000);
-	sim_traffic(&c, seed);
+	traffic(&c, seed);
 }
 
 static void run_order(u64 seed)
@@ -471,7 +470,7 @@ static void run_order(u64 seed)
 
 	c.reorder = sim_below(2000);
 	c.dup = sim_below(2000);
-	sim_traffic(&c, seed);
+	traffic(&c, seed);
 }
 
 static void run_corrupt(u64 seed)
@@ -479,7 +478,7 @@ static void run_corrupt(u64 seed)
 	struct sim_cfg c = any_cfg();
 
 	c.corrupt = sim_below(2000);
-	sim_traffic(&c, seed);
+	traffic(&c, seed);
 }
 
 static void run_device(u64 seed)
@@ -490,7 +489,7 @@ static void run_device(u64 seed)
 	c.full = sim_chance(5000) ? 0 : sim_below(10001);
 	c.nomem = sim_chance(5000) ? sim_below(500) : 0;
 	c.smp = sim_below(9000);
-	sim_traffic(&c, seed);
+	traffic(&c, seed);
 }
 
 static void run_all(u64 seed)
@@ -504,7 +503,7 @@ static void run_all(u64 seed)
 	c.partial = sim_below(3000);
 	c.nomem = sim_below(100);
 	c.upset = sim_chance(5000) ? sim_below(20) : 0;
-	sim_traffic(&c, seed);
+	traffic(&c, seed);
 }
 
 static void run_upset(u64 seed)
@@ -515,7 +514,7 @@ static void run_upset(u64 seed)
 	c.reorder = sim_below(500);
 	c.upset = sim_below(200);
 	c.partial = sim_below(3000);
-	sim_traffic(&c, seed);
+	traffic(&c, seed);
 }
 
 /* All services, which share CQs, receive queues and the network. */
@@ -528,7 +527,7 @@ static struct sim_cfg any_service(void)
 	c.srq = sim_chance(5000) ? 0 : sim_below(10001);
 	c.xrc = sim_chance(5000) ? 0 : sim_below(10001);
 	c.bad = sim_chance(5000) ? 0 : sim_below(300);
-	c.sqd = sim_chance(5000) ? 0 : sim_below(100);
+	c.sqd = sim_chance(5000) ? 0 : sim_below(300);
 	c.mark = sim_chance(5000) ? 0 : sim_below(10001);
 	return c;
 }
@@ -538,8 +537,9 @@ static void run_services(u64 seed)
 	struct sim_cfg c = any_service();
 
 	c.bad = 0;
+	c.key_bad = 0;
 	c.plain = true;
-	sim_traffic(&c, seed);
+	traffic(&c, seed);
 }
 
 static void run_services_net(u64 seed)
@@ -550,7 +550,7 @@ static void run_services_net(u64 seed)
 	c.dup = sim_chance(3000) ? sim_below(1000) : 0;
 	c.reorder = sim_chance(3000) ? sim_below(1000) : 0;
 	c.corrupt = sim_chance(3000) ? sim_below(500) : 0;
-	sim_traffic(&c, seed);
+	traffic(&c, seed);
 }
 
 static void run_services_device(u64 seed)
@@ -563,7 +563,7 @@ static void run_services_device(u64 seed)
 	c.nomem = sim_chance(5000) ? sim_below(500) : 0;
 	c.smp = sim_below(9000);
 	c.upset = sim_chance(5000) ? sim_below(100) : 0;
-	sim_traffic(&c, seed);
+	traffic(&c, seed);
 }
 
 const struct sim_scenario sim_random_scenarios[] = {

@@ -88,6 +88,7 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
  * @xrc: that a reliable connection is of XRC, of QPs that are both ends at once
  * @bad: UC, UD: that a send fails where it is posted
  * @sqd: that a user drains a send queue
+ * @key: that a work request changes a key, @key_bad: and must fail
  * @mark: that a packet is marked; 0: some are; @unmarked: none, but what meets a
  *	queue of @mark_from bytes and more, one in 10 at twice that
  * @rate: bytes a second to a node, 0 is without limit; four times that from it
@@ -114,6 +115,8 @@ struct sim_cfg {
 	u32 xrc;
 	u32 bad;
 	u32 sqd;
+	u32 key;
+	u32 key_bad;
 	u32 mark;
 	u32 mark_from;
 	u64 delay;
@@ -164,6 +167,32 @@ struct sim_piece {
 	u32 len;
 };
 
+/* What a key opens: @len bytes of its end's region from @off, for who says @iova. */
+struct sim_bind {
+	bool valid;
+	u32 key;
+	u32 access;
+	u64 off;
+	u64 len;
+	u64 iova;
+	struct sim_key *to;	/* a window of that, NULL: of the region */
+};
+
+/*
+ * A window, or what work requests register: of @r its core part alone, @of: whose
+ * memory it opens; @now: as last seen, @plan: once those @posted are done; @users:
+ * the peer's operations by it, @remote: one of them is to end it.
+ */
+struct sim_key {
+	struct sim_region r;
+	struct sim_region *of;
+	struct sim_bind now;
+	struct sim_bind plan;
+	u32 posted;
+	u32 users;
+	bool remote;
+};
+
 struct sim_cq {
 	struct xroce_cq cq;
 	struct sim_node *node;
@@ -191,6 +220,8 @@ struct sim_cq {
  * @sent: UC, UD: packets that the device has taken; @taken: that is all of them
  * @ah, @qpn, @qkey: UD: where to, and the Q_Key that goes there
  * @raddr, @rkey: UC: what the RETH says
+ * @key, @want: what it makes of which key; @executed: it has been seen to
+ * @via: the peer's key that it goes by, NULL: the region's own
  */
 struct sim_op {
 	struct sim_op *next;
@@ -207,6 +238,8 @@ struct sim_op {
 	bool partial;
 	bool bad_opcode;
 	bool taken;
+	bool fence;
+	bool executed;
 	u32 idx;
 	u32 sent;
 	u32 qpn;
@@ -214,6 +247,9 @@ struct sim_op {
 	u32 rkey;
 	u64 raddr;
 	struct sim_ah *ah;
+	struct sim_key *key;
+	struct sim_key *via;
+	struct sim_bind want;
 	u32 nloc;
 	u32 len;
 	__be32 imm;
@@ -239,6 +275,7 @@ struct sim_msg {
 	u32 len;
 	__be32 imm;
 	struct sim_region *inv;	/* to be invalid once it is received */
+	struct sim_key *key;	/* that is this one's, or NULL */
 	u8 status;		/* of the receive, to be expected */
 	u8 *data;
 };
@@ -506,6 +543,8 @@ struct sim_ep {
 	struct sim_region *loc;
 	struct sim_region *rem;	/* for the peer's use */
 	struct sim_region *rcv;
+	struct sim_key keys[4];
+	u32 nkeys;
 	u64 atom[SIM_ATOMS];	/* of rem, after all that was posted */
 	u64 wr_id;
 	u64 rwr_id;
@@ -618,7 +657,6 @@ void sim_env_check_idle(void);
 bool sim_step(void);
 void sim_run_until(u64 t);
 void sim_env_free_pkt(struct sim_pkt *pkt);
-void sim_deliver(struct sim_pkt *pkt);
 u64 sim_count(enum xroce_counter c);
 void sim_core_enter(void);
 void sim_core_leave(void);
@@ -652,10 +690,8 @@ static inline void sim_clock_back(const bool *was)
 
 /* net.c */
 void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len, bool loop);
-void sim_net_corrupt(u8 *buf, u32 len);
 
 /* wire.c: the independent observer of frames. */
-u32 wire_crc_bitwise(u32 crc, const void *p, u32 len);
 bool wire_icrc_ok(const u8 *buf, u32 len);
 void wire_icrc_set(u8 *buf, u32 len);
 bool wire_valid(const struct sim_pkt *pkt);
@@ -679,6 +715,7 @@ void wire_describe(const u8 *buf, u32 len, char *s, size_t n);
 struct sim_region *sim_region_new(struct sim_node *n, u64 len, u32 access,
 				  const void *pd);
 void sim_region_free(struct sim_region *r);
+void sim_region_name(struct sim_node *n, struct sim_region *r);
 u64 sim_region_addr(const struct sim_region *r, u64 off);
 bool sim_take(struct sim_region *r, u32 len, u32 align, struct sim_piece *p);
 void sim_give(struct sim_piece *p);
@@ -690,7 +727,21 @@ void sim_settle(struct sim_region *r, u64 off, u32 len, const u8 *now,
 		const char *what);
 void sim_scribble(struct sim_region *r, u64 off, u32 len);
 void sim_region_verify(struct sim_region *r);
-void sim_region_verify_free(struct sim_region *r);
+
+/* keys.c: work requests that send nothing, and what they do to keys. */
+bool sim_wr_is_local(u8 wr);
+void sim_keys_new(struct sim_ep *ep);
+void sim_keys_look(struct sim_ep *ep);
+void sim_keys_before(struct sim_ep *ep, const struct sim_op *op);
+void sim_keys_drained(struct sim_ep *ep);
+void sim_keys_quiet(struct sim_ep *ep);
+void sim_key_over(struct sim_op *op);
+void sim_key_ended(struct sim_ep *ep, struct sim_key *k);
+struct sim_key *sim_key_for(struct sim_ep *ep, u64 off, u32 len, u32 right);
+void sim_key_local(struct sim_ep *ep, const struct sim_piece *p, struct xroce_sge *sge);
+struct sim_key *sim_key_to_end(struct sim_ep *ep, bool fence);
+struct sim_key *sim_key_named(struct sim_ep *ep, u32 rkey);
+bool sim_post_key(struct sim_ep *ep);
 
 /* unrel.c: UC and UD: what must leave, and what must come of what arrives. */
 void unrel_reset(struct sim_ep *ep, u32 psn, u32 epsn);
@@ -739,7 +790,6 @@ void sim_world_new(const struct sim_cfg *cfg, u64 seed);
 void sim_world_free(void);
 struct sim_cq *sim_cq_new(struct sim_node *n, u32 depth);
 struct sim_conn *sim_conn_new(struct sim_node *a, struct sim_node *b);
-void sim_ep_rings(struct sim_ep *ep);
 void sim_connect(struct sim_conn *c, bool drained);
 void sim_ep_modify(struct sim_ep *ep, struct xroce_attr *attr, u32 mask);
 void sim_ep_state(struct sim_ep *ep, u8 state);
@@ -811,14 +861,11 @@ void sim_post_recvs(struct sim_ep *ep);
 u32 sim_random_len(struct sim_ep *ep, u32 max_len);
 
 /* random.c: users that do anything, for all scenarios that want traffic. */
-void sim_traffic(const struct sim_cfg *cfg, u64 seed);
 void sim_users_start(u64 ops);
-bool sim_users_done(void);
 void sim_drain(void);
 void sim_verify_quiet(void);
 void sim_close_begin(struct sim_conn *c, bool flush);
 void sim_close_end(struct sim_conn *c);
-void sim_reopen(struct sim_conn *c);
 
 /**
  * struct sim_scenario - one line of the report

@@ -93,7 +93,7 @@ static u32 psn_plus(u32 psn, u32 n)
 }
 
 /* One bit after the other, as the polynomial is written down. */
-u32 wire_crc_bitwise(u32 crc, const void *p, u32 len)
+static u32 crc_bitwise(u32 crc, const void *p, u32 len)
 {
 	const u8 *b = p;
 	int i;
@@ -144,11 +144,11 @@ static u32 icrc(const u8 *buf, u32 len)
 	}
 	h[ip + 6] = h[ip + 7] = 0xff;
 	h[ip + 12] = 0xff;
-	crc = wire_crc_bitwise(crc, head, 8 + ip + 20);
+	crc = crc_bitwise(crc, head, 8 + ip + 20);
 	buf += ip + 20;
 	len -= ip + 20 + 4;
 	if (len <= 256 || (crc & 15) == 0)
-		crc = wire_crc_bitwise(crc, buf, len);
+		crc = crc_bitwise(crc, buf, len);
 	else
 		crc = crc_nibbles(crc, buf, len);
 	return ~crc;
@@ -629,6 +629,7 @@ void wire_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
 	/* In ERR it may be what was built before, in the same burst. */
 	sim_check(ep->qp.hot.state >= XROCE_QPS_RTR,
 		  "QP %u: sends in state %u", ep->idx, ep->qp.hot.state);
+	sim_keys_look(ep);
 	if (ep->transport != XROCE_RC) {
 		unrel_tx(ep, f, buf, len);
 		return;
