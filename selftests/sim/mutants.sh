@@ -17,7 +17,7 @@ trap 'rm -rf "$tmp"' EXIT
 quick=(none ack-one-more no-implied-nak nak-outlives-gap atomic-again
 	read-goes-on-wrong rnr-for-ever one-retry-less untaken-lost
 	no-flush-unsignalled double-completion revoked-used any-source:forged
-	uc-first-in-message:services-net ud-any-qkey sqe-is-err srq-limit-again cnp-storm
+	uc-first-in-message:sqe ud-any-qkey sqe-is-err srq-limit-again cnp-storm
 	local-fails-again:loss)
 only=("$@") count=0 fails=0
 [ $# -gt 0 ] || [ -n "${XROCE_ALL:-}" ] || only=("${quick[@]}")

@@ -702,7 +702,7 @@ const struct sim_scenario sim_service_scenarios[] = {
 	{ "group", "who is not UD hears nothing of groups", run_group_only_ud,
 	  0, 10 },
 	{ "sqe", "a send fails: all sends are flushed, receive goes on",
-	  run_sqe, 0, 200 },
+	  run_sqe, 0, 400 },
 	{ "ah-gone", "an address handle destroyed in use", run_ah_gone, 0, 50 },
 	{ "sqd-event", "drained: said once, to who asked", run_sqd_event, 0,
 	  200 },
