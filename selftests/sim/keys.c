@@ -50,8 +50,9 @@ void sim_keys_new(struct sim_ep *ep)
 static bool is_so(const struct sim_key *k, const struct sim_bind *b)
 {
 	const struct xroce_mr *mr = &k->r.mr;
+	bool valid = mr->state == XROCE_KEY_VALID;
 
-	if (mr->key != b->key || (mr->state == XROCE_KEY_VALID) != b->valid)
+	if (mr->key != b->key || valid != b->valid)
 		return false;
 	return !b->valid || (mr->iova == b->iova && mr->length == b->len &&
 			     mr->access == b->access &&
