@@ -276,6 +276,7 @@ bool traffic(struct side *s)
 	/* Some end by themselves, others when they are told to. */
 	bool impatient = !opts.maps && rnd() % 2, broken = false;
 	struct ibv_wc wc[16];
+	unsigned int polls = 0;
 	int q, i, n, idle = 0;
 
 	for (q = 0; q < NQ; q++)
@@ -306,6 +307,9 @@ bool traffic(struct side *s)
 			if (impatient)
 				break;
 		}
+		/* Now and then, should the others never be idle */
+		if (!(++polls % 256) && !kick(s, &broken))
+			return false;
 		if (n) {
 			idle = 0;
 			usleep(opts.pace);
