@@ -3,11 +3,9 @@
 # Owns running tests and reporting them as the kernel's own runner does: each
 # test's output after "# ", then one TAP line for the test.
 #
-#   run_kselftest.sh [-f NAME] [SELECTION...]
-#                                     in an installed tree; a SELECTION is ROOM
+#   run_kselftest.sh [SELECTION...]   in an installed tree; a SELECTION is ROOM
 #                                     or ROOM:TEST, then @MODE,MODE... for the
-#                                     XDP modes to run it in (XROCE_XDP; off);
-#                                     -f: from the test on that is reported so
+#                                     XDP modes to run it in (XROCE_XDP; off)
 #   run_kselftest.sh -r ROOM TEST...  here, for `make run_tests`
 #
 # A room's file `settings` may say timeout=SECONDS (300), of which there are three
@@ -15,7 +13,7 @@
 
 set -uo pipefail
 
-fails=0 count=0 from=
+fails=0 count=0
 
 # run_one ROOM TEST - in the current directory
 run_one() {
@@ -23,8 +21,6 @@ run_one() {
 	# shellcheck source=/dev/null
 	if [ -f settings ]; then . ./settings; fi
 	[ ! -e /sys/kernel/debug/kmemleak ] || timeout=$((timeout * 3))
-	[ -z "$from" ] || [ "$name" = "$from" ] || return 0
-	from=
 	count=$((count + 1))
 	status=$(mktemp)
 	echo "# selftests: $name"
@@ -72,10 +68,6 @@ if [ "${1:-}" = -r ]; then
 	for test; do run_one "$room" "$test"; done
 else
 	top=$(cd "$(dirname "$0")" && pwd)
-	if [ "${1:-}" = -f ]; then
-		from=$2
-		shift 2
-	fi
 	[ $# -gt 0 ] || mapfile -t rooms < <(cut -d: -f1 "$top/kselftest-list.txt" | uniq)
 	for selection in "${@:-${rooms[@]}}"; do run_selection "$selection"; done
 fi

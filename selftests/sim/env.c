@@ -273,7 +273,7 @@ void xroce_env_cq_error(struct xroce_cq *xcq)
 /* Nobody has asked for it twice, and nothing begun is left. */
 static void check_drained(struct sim_ep *ep)
 {
-	struct sim_op *op = ep->ops.first;
+	const struct sim_op *op;
 
 	sim_check(ep->sqd && ep->sqd_event, "QP %u: drained, which nobody asked"
 		  " for", ep->idx);
@@ -288,8 +288,7 @@ static void check_drained(struct sim_ep *ep)
 			  ep->idx, ep->wire.una, ep->wire.max);
 		return;
 	}
-	while (op && (op->taken || sim_wr_is_local(op->wr)))
-		op = op->next;
+	op = unrel_current(ep);
 	sim_check(!op || !op->sent, "QP %u: drained in the middle of a message",
 		  ep->idx);
 }

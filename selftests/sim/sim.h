@@ -712,8 +712,7 @@ void wire_check_l2(struct sim_ep *ep, const struct xroce_frame *f,
 void wire_describe(const u8 *buf, u32 len, char *s, size_t n);
 
 /* mem.c: memory and its shadow. */
-struct sim_region *sim_region_new(struct sim_node *n, u64 len, u32 access,
-				  const void *pd);
+struct sim_region *sim_region_new(struct sim_node *n, u64 len, u32 access, const void *pd);
 void sim_region_free(struct sim_region *r);
 void sim_region_name(struct sim_node *n, struct sim_region *r);
 u64 sim_region_addr(const struct sim_region *r, u64 off);
@@ -747,6 +746,7 @@ bool sim_post_key(struct sim_ep *ep);
 void unrel_reset(struct sim_ep *ep, u32 psn, u32 epsn);
 void unrel_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
 	      u32 len);
+struct sim_op *unrel_current(const struct sim_ep *ep);
 void unrel_idle(struct sim_ep *ep);
 void unrel_expect(const struct sim_pkt *pkt);
 void unrel_check(void);

@@ -88,9 +88,10 @@ void unrel_reset(struct sim_ep *ep, u32 psn, u32 epsn)
 	u->kind = 0;
 }
 
-/* What is to be sent. */
-
-static struct sim_op *op_current(struct sim_ep *ep)
+/**
+ * unrel_current() - what is to be sent, or NULL
+ */
+struct sim_op *unrel_current(const struct sim_ep *ep)
 {
 	struct sim_op *op = ep->ops.first;
 
@@ -172,7 +173,7 @@ void unrel_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
 	      u32 len)
 {
 	u8 want[12 + 8 + 16 + 4 + 4096 + 3];
-	struct sim_op *op = op_current(ep);
+	struct sim_op *op = unrel_current(ep);
 	struct sim_unrel *u = &ep->u;
 	u32 l3 = buf[0] >> 4 == 4 ? 28 : 48, n, psn;
 
