@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# The verbs of the kernel's own consumers, at their limits: between two hosts, and
+# on one device that talks to itself.
+#
+#   +----------+         +----------+
+#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
+#   +----------+         +----------+
+#
+# XROCE_XDP=off|generic|native
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+DEVTYPE=xroce
+. ../lib/topo.sh
+
+# verbs DEVICE DEVICE
+verbs() {
+	insmod ./xroce_kverbs.ko dev1="$1" dev2="$2" || return
+	cat /sys/kernel/debug/xroce_kverbs/results
+	rmmod xroce_kverbs
+}
+
+topo_direct 4500
+label="xroce $XROCE_XDP"
+if ! why=$(rdma_up 2>&1); then
+	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
+	tap_end
+fi
+results "$label" verbs "$RDMA1" "$RDMA2"
+results "$label, one device" verbs "$RDMA1" "$RDMA1"
+tap_end
