@@ -122,8 +122,7 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe,
  * The user's way is to do the same in the ring. A request for any completion is
  * not weakened by one for a solicited one.
  */
-static int xroce_ib_req_notify_cq(struct ib_cq *ib,
-				  enum ib_cq_notify_flags flags)
+static int xroce_ib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 {
 	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
 	struct xroce_cq *cq = &to_kcq(ib)->cq;

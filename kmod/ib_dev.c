@@ -99,8 +99,7 @@ static void xroce_ib_fw_str(struct ib_device *ib, char *str)
 	strscpy(str, XROCE_VERSION, IB_FW_VERSION_NAME_MAX);
 }
 
-static int xroce_ib_query_port(struct ib_device *ib, u32 port,
-			       struct ib_port_attr *attr)
+static int xroce_ib_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
 	struct xroce_link *link = to_xlink(ib);
 	u32 mtu = xroce_link_mtu(link);
@@ -125,8 +124,7 @@ static int xroce_ib_query_port(struct ib_device *ib, u32 port,
 	attr->max_vl_num = 1;
 	attr->bad_pkey_cntr = xroce_link_count(link, XROCE_CNT_DROP_PKEY);
 	attr->qkey_viol_cntr = xroce_link_count(link, XROCE_CNT_DROP_QKEY);
-	return ib_get_eth_speed(ib, port, &attr->active_speed,
-				&attr->active_width);
+	return ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width);
 }
 
 static int xroce_ib_immutable(struct ib_device *ib, u32 port,
@@ -144,8 +142,7 @@ static enum rdma_link_layer xroce_ib_link_layer(struct ib_device *ib, u32 port)
 	return IB_LINK_LAYER_ETHERNET;
 }
 
-static int xroce_ib_query_pkey(struct ib_device *ib, u32 port, u16 index,
-			       u16 *pkey)
+static int xroce_ib_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
 {
 	if (index)
 		return -EINVAL;
@@ -158,8 +155,7 @@ static int xroce_ib_query_pkey(struct ib_device *ib, u32 port, u16 index,
  * and those of an 802.1Q VLAN on it: a bridge's or bond's packets would pass by
  * that device.
  */
-static bool xroce_gid_dev_ok(const struct xroce_link *link,
-			     const struct net_device *ndev)
+static bool xroce_gid_dev_ok(const struct xroce_link *link, const struct net_device *ndev)
 {
 	if (ndev == link->ndev)
 		return true;
@@ -213,8 +209,7 @@ static int xroce_ib_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 	return 0;
 }
 
-static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx,
-				   struct ib_udata *udata)
+static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
 {
 	struct xroce_uctx *ctx = container_of(uctx, struct xroce_uctx, ib);
 	struct xroce_alloc_ucontext_resp resp = {

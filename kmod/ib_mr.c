@@ -81,8 +81,7 @@ static int dmabuf_allows(const struct dma_buf *dmabuf, int access)
 	       (mode & FMODE_WRITE || !ib_access_writable(access)) ? 0 : -EACCES;
 }
 
-static int dmabuf_check(const struct dma_buf *dmabuf, u64 offset, u64 length,
-			int access)
+static int dmabuf_check(const struct dma_buf *dmabuf, u64 offset, u64 length, int access)
 {
 	if (offset > dmabuf->size || length > dmabuf->size - offset)
 		return -EINVAL;

@@ -261,18 +261,15 @@ static int xroce_ib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 static int kqp_check_attr(const struct xroce_kqp *kqp,
 			  const struct ib_qp_attr *attr, int mask)
 {
-	if (mask & ~(IB_QP_STATE | IB_QP_CUR_STATE | IB_QP_ACCESS_FLAGS |
-		     IB_QP_EN_SQD_ASYNC_NOTIFY | IB_QP_PKEY_INDEX |
-		     IB_QP_PORT | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_TIMEOUT |
-		     IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_RQ_PSN |
-		     IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MIN_RNR_TIMER |
-		     IB_QP_SQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC |
-		     IB_QP_PATH_MIG_STATE | IB_QP_DEST_QPN | IB_QP_QKEY))
+	if (mask & ~(IB_QP_STATE | IB_QP_CUR_STATE | IB_QP_ACCESS_FLAGS | IB_QP_AV |
+		     IB_QP_EN_SQD_ASYNC_NOTIFY | IB_QP_PKEY_INDEX | IB_QP_PORT |
+		     IB_QP_PATH_MTU | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
+		     IB_QP_RQ_PSN | IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MIN_RNR_TIMER |
+		     IB_QP_SQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_PATH_MIG_STATE |
+		     IB_QP_DEST_QPN | IB_QP_QKEY | IB_QP_RATE_LIMIT))
 		return -EOPNOTSUPP;
-	if ((mask & IB_QP_PATH_MIG_STATE &&
-	     attr->path_mig_state != IB_MIG_MIGRATED) ||
-	    (mask & IB_QP_ACCESS_FLAGS &&
-	     attr->qp_access_flags & ~XROCE_QP_ACCESS))
+	if ((mask & IB_QP_PATH_MIG_STATE && attr->path_mig_state != IB_MIG_MIGRATED) ||
+	    (mask & IB_QP_ACCESS_FLAGS && attr->qp_access_flags & ~XROCE_QP_ACCESS))
 		return -EOPNOTSUPP;
 	if ((mask & IB_QP_PORT && attr->port_num != 1) ||
 	    (mask & IB_QP_PKEY_INDEX && attr->pkey_index) ||
@@ -280,8 +277,7 @@ static int kqp_check_attr(const struct xroce_kqp *kqp,
 	    (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7) ||
 	    (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7) ||
 	    (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31) ||
-	    (mask & IB_QP_MAX_QP_RD_ATOMIC &&
-	     attr->max_rd_atomic > XROCE_MAX_RD_ATOMIC) ||
+	    (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > XROCE_MAX_RD_ATOMIC) ||
 	    (mask & IB_QP_MAX_DEST_RD_ATOMIC &&
 	     attr->max_dest_rd_atomic > XROCE_MAX_RD_ATOMIC) ||
 	    (mask & IB_QP_DEST_QPN && attr->dest_qp_num > XROCE_QPN_MASK))
@@ -309,8 +305,7 @@ static int kqp_set_path(struct xroce_kqp *kqp, struct xroce_av *av,
 }
 
 /* For query: as the user said it. */
-static void kqp_note_attr(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
-			  int mask)
+static void kqp_note_attr(struct xroce_kqp *kqp, const struct ib_qp_attr *attr, int mask)
 {
 	struct ib_qp_attr *to = &kqp->attr;
 
@@ -347,12 +342,13 @@ static void kqp_note_attr(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
 		to->dest_qp_num = attr->dest_qp_num;
 	if (mask & IB_QP_QKEY)
 		to->qkey = attr->qkey;
+	if (mask & IB_QP_RATE_LIMIT)
+		to->rate_limit = attr->rate_limit;
 	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
 		to->en_sqd_async_notify = attr->en_sqd_async_notify;
 }
 
-static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
-		      int mask)
+static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state cur = READ_ONCE(kqp->qp.hot.state);
 	struct xroce_attr x = {
@@ -370,13 +366,16 @@ static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
 		.sq_psn = attr->sq_psn & XROCE_PSN_MASK,
 		.max_rd_atomic = attr->max_rd_atomic,
 		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
+		.rate = attr->rate_limit,
 	};
+	enum ib_qp_state to = mask & IB_QP_STATE ? attr->qp_state : cur;
 	int err, xmask;
 
 	if (mask & IB_QP_CUR_STATE && attr->cur_qp_state != cur)
 		return -EINVAL;
-	if (!ib_modify_qp_is_ok(cur, mask & IB_QP_STATE ? attr->qp_state : cur,
-				kqp->ib->qp_type, mask))
+	/* ib_core knows of rate limits where its tables were written for them. */
+	if (!ib_modify_qp_is_ok(cur, to, kqp->ib->qp_type, mask & ~IB_QP_RATE_LIMIT) ||
+	    (mask & IB_QP_RATE_LIMIT && to != IB_QPS_RTS))
 		return -EINVAL;
 	err = kqp_check_attr(kqp, attr, mask);
 	if (err)
@@ -391,8 +390,7 @@ static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr,
 		xmask |= IB_QP_PATH_MTU;
 	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && x.max_dest_rd_atomic) {
-		x.rd = kvcalloc(x.max_dest_rd_atomic, sizeof(*x.rd),
-				GFP_KERNEL_ACCOUNT);
+		x.rd = kvcalloc(x.max_dest_rd_atomic, sizeof(*x.rd), GFP_KERNEL_ACCOUNT);
 		if (!x.rd)
 			return -ENOMEM;
 	}

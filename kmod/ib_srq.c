@@ -26,8 +26,7 @@ static int xroce_ib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 }
 
 /* What a packet names, and any QP of its domain may take from. */
-static int ksrq_publish(struct xroce_ksrq *srq,
-			const struct ib_srq_init_attr *init)
+static int ksrq_publish(struct xroce_ksrq *srq, const struct ib_srq_init_attr *init)
 {
 	int err;
 
@@ -86,8 +85,7 @@ static int xroce_ib_create_srq(struct ib_srq *ib,
 }
 
 /* Its user has the SRQ's lock, so that nobody posts. */
-static int ksrq_resize(struct xroce_ksrq *srq, u32 max_wr,
-		       struct ib_udata *udata)
+static int ksrq_resize(struct xroce_ksrq *srq, u32 max_wr, struct ib_udata *udata)
 {
 	struct xroce_create_srq_resp resp = { .srqn = srq->entry.number };
 	struct xroce_umem_ring *ring;

@@ -102,8 +102,7 @@ bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid)
  * @net: the namespace
  * @gid: the address
  */
-struct xroce_link *xroce_link_by_gid_rcu(struct net *net,
-					 const union ib_gid *gid)
+struct xroce_link *xroce_link_by_gid_rcu(struct net *net, const union ib_gid *gid)
 {
 	struct xroce_link *link;
 	int bkt;
@@ -228,8 +227,7 @@ static struct xroce_link *link_alloc(struct net *net, struct net_device *ndev)
 
 	if (!link)
 		return NULL;
-	link->dev.count = __alloc_percpu(XROCE_CNT_MAX * sizeof(u64),
-					 SMP_CACHE_BYTES);
+	link->dev.count = __alloc_percpu(XROCE_CNT_MAX * sizeof(u64), SMP_CACHE_BYTES);
 	if (!link->dev.count) {
 		ib_dealloc_device(&link->ib);
 		return NULL;
@@ -320,8 +318,7 @@ static void link_port_event(struct xroce_link *link)
 }
 
 /* Under RTNL. A netdev that changes namespace is unregistered from its old. */
-static int link_netdev_event(struct notifier_block *nb, unsigned long what,
-			     void *ptr)
+static int link_netdev_event(struct notifier_block *nb, unsigned long what, void *ptr)
 {
 	struct xroce_link *link;
 

@@ -23,8 +23,7 @@ struct xroce_group {
  * As a socket's membership would, this tells the network (IGMP, MLD) and opens
  * the netdev's filter. The addresses of a netdev that has lost its IP go with it.
  */
-static int group_tell(struct xroce_link *link, const union ib_gid *gid,
-		      bool join)
+static int group_tell(struct xroce_link *link, const union ib_gid *gid, bool join)
 {
 	const struct in6_addr *addr = (const struct in6_addr *)gid;
 	struct in_device *in_dev;

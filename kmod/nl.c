@@ -338,8 +338,7 @@ int xroce_nl_path(struct sk_buff *skb, const struct xroce_av *av, int attr)
 	xroce_l3_gid(av->l3, *av->l3 >> 4, 1, dgid.s6_addr);
 	return nla_put_in6_addr(skb, attr, &sgid) ?:
 	       nla_put_in6_addr(skb, attr + 1, &dgid) ?:
-	       nla_put_u32(skb, attr + 2,
-			   get_unaligned_be16(av->l3 + av->l3_len - 8));
+	       nla_put_u32(skb, attr + 2, get_unaligned_be16(av->l3 + av->l3_len - 8));
 }
 
 /* XRC has none, and a dead QP's ring is gone; an SRQ's may change. */
@@ -493,8 +492,7 @@ int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info)
 			       "dev-name, qpn and either steer-cpu or steer-link are needed");
 		return -EINVAL;
 	}
-	if (cpu && (nla_get_u32(cpu) >= nr_cpu_ids ||
-		    !cpu_possible(nla_get_u32(cpu)))) {
+	if (cpu && (nla_get_u32(cpu) >= nr_cpu_ids || !cpu_possible(nla_get_u32(cpu)))) {
 		NL_SET_ERR_MSG_ATTR(info->extack, cpu,
 				    "steer-cpu is not a CPU of this machine");
 		return -EINVAL;

@@ -41,8 +41,7 @@ static const u8 *xdp_span(const struct xroce_krx *krx, u32 off, u32 *len)
 	return none;
 }
 
-static noinline void read_parts(struct xroce_krx *krx, u32 off, void *dst,
-				u32 len)
+static noinline void read_parts(struct xroce_krx *krx, u32 off, void *dst, u32 len)
 {
 	const u8 *p;
 	u32 n;

@@ -48,8 +48,7 @@ static void put_sge(struct xroce_sge *to, const struct ib_sge *from, u32 n)
 	}
 }
 
-static int put_inline(struct xroce_send_wqe *wqe, const struct ib_send_wr *wr,
-		      u32 max)
+static int put_inline(struct xroce_send_wqe *wqe, const struct ib_send_wr *wr, u32 max)
 {
 	u32 len = 0;
 	int i;
@@ -71,8 +70,7 @@ static int put_reg(struct xroce_send_wqe *wqe, const struct ib_reg_wr *wr)
 {
 	struct xroce_kmr *kmr = container_of(wr->mr, struct xroce_kmr, ib);
 
-	BUILD_BUG_ON(XROCE_WR_REG_MR != IB_WR_REG_MR ||
-		     XROCE_WC_REG_MR != IB_WC_REG_MR);
+	BUILD_BUG_ON(XROCE_WR_REG_MR != IB_WR_REG_MR || XROCE_WC_REG_MR != IB_WC_REG_MR);
 	if (kmr->mr.kind != XROCE_MR_FAST || wr->mr->length > U32_MAX ||
 	    !is_power_of_2(wr->mr->page_size))
 		return -EINVAL;
@@ -172,8 +170,7 @@ static int xroce_ib_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 
 	if (wr) {
 		/* Immediate errors, IBTA C10-96; a user has but its ring. */
-		if (!kqp->qp.req.trusted ||
-		    READ_ONCE(kqp->qp.hot.state) < XROCE_QPS_RTS) {
+		if (!kqp->qp.req.trusted || READ_ONCE(kqp->qp.hot.state) < XROCE_QPS_RTS) {
 			*bad_wr = wr;
 			return -EINVAL;
 		}

@@ -73,8 +73,7 @@ int xroce_table_reserve(struct xroce_table *t, struct xroce_entry *e)
  * @e: its entry
  * @object: the object, for xroce_table_next()
  */
-void xroce_table_publish(struct xroce_table *t, struct xroce_entry *e,
-			 void *object)
+void xroce_table_publish(struct xroce_table *t, struct xroce_entry *e, void *object)
 {
 	/* The slot is there: this only overwrites it. */
 	xa_store(&t->xa, e->number, object, GFP_KERNEL);

@@ -92,8 +92,7 @@ bool xroce_env_neigh(struct xroce_rx *rx)
 	if (rx->looped)
 		return true;
 	dst = way_back(link->net, rx->l3, krx->skb->dev->ifindex);
-	neigh = dst ? dst_neigh_lookup(dst, rx->l3 +
-				       (rx->l3[0] >> 4 == 4 ? 12 : 8)) : NULL;
+	neigh = dst ? dst_neigh_lookup(dst, rx->l3 + (rx->l3[0] >> 4 == 4 ? 12 : 8)) : NULL;
 	dst_release(dst);
 	if (!neigh)
 		return false;
@@ -148,8 +147,7 @@ static int socks_new(struct net *net, struct xroce_net *xn)
 	return err;
 }
 
-static void say_why(const struct net *net, int err,
-		    struct netlink_ext_ack *extack)
+static void say_why(const struct net *net, int err, struct netlink_ext_ack *extack)
 {
 	char why[NETLINK_MAX_FMTMSG_LEN];
 

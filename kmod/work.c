@@ -254,8 +254,7 @@ static void call_cq_handler(struct xroce_kcq *kcq)
 }
 
 /* The next item of a list in the order of queueing, or NULL. */
-static struct llist_node *work_next(struct llist_head *list,
-				    struct llist_node **todo)
+static struct llist_node *work_next(struct llist_head *list, struct llist_node **todo)
 {
 	struct llist_node *node = *todo;
 
@@ -314,8 +313,7 @@ static struct xroce_kframe *loop_next(struct xroce_work *work)
 		work->looped = 0;
 		spin_unlock(&work->lock);
 	}
-	kf = list_first_entry_or_null(&work->loop_todo, struct xroce_kframe,
-				      node);
+	kf = list_first_entry_or_null(&work->loop_todo, struct xroce_kframe, node);
 	if (kf)
 		list_del(&kf->node);
 	return kf;

@@ -40,8 +40,7 @@ bool xroce_xmit_by_xdp(const struct xroce_kqp *kqp)
  * From here on the frame's memory is the skb's; the link-layer header is in front
  * of its data.
  */
-static struct sk_buff *frame_give_up(struct xroce_kqp *kqp,
-				     struct xroce_frame *f)
+static struct sk_buff *frame_give_up(struct xroce_kqp *kqp, struct xroce_frame *f)
 {
 	struct sk_buff *skb = to_kframe(f)->skb;
 	u8 prio = f->prio;

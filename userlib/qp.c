@@ -216,9 +216,10 @@ int xroce_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct xroce_qp *qp = to_xqp(ibqp);
 	struct {
-		struct ibv_modify_qp ibv;
+		struct ibv_modify_qp_ex ibv;
 		struct xroce_modify_qp drv;
 	} cmd = {};
+	struct ib_uverbs_ex_modify_qp_resp resp = {};
 	int ret;
 
 	if (mask & IBV_QP_AV)
@@ -229,13 +230,24 @@ int xroce_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 		if (ret)
 			return ret;
 	}
-	ret = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd.ibv, sizeof(cmd));
+	ret = ibv_cmd_modify_qp_ex(ibqp, attr, mask, &cmd.ibv, sizeof(cmd), &resp,
+				   sizeof(resp));
 	if (ret || !(mask & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
 		return ret;
 	qp_clean(ibqp);
 	wq_reset(&qp->sq);
 	wq_reset(&qp->rq);
 	return 0;
+}
+
+/* One packet is a burst: there is no other size to ask for. */
+int xroce_modify_qp_rate_limit(struct ibv_qp *ibqp, struct ibv_qp_rate_limit_attr *limit)
+{
+	struct ibv_qp_attr attr = { .rate_limit = limit->rate_limit };
+
+	if (limit->comp_mask || limit->max_burst_sz || limit->typical_pkt_sz)
+		return EOPNOTSUPP;
+	return xroce_modify_qp(ibqp, &attr, IBV_QP_RATE_LIMIT);
 }
 
 int xroce_destroy_qp(struct ibv_qp *ibqp)

@@ -65,6 +65,13 @@ static int xroce_query_device(struct ibv_context *ctx,
 		attr->completion_timestamp_mask = UINT64_MAX;
 	if (size >= offsetofend(struct ibv_device_attr_ex, hca_core_clock))
 		attr->hca_core_clock = 1000000;		/* kHz: a ns a tick */
+	if (size >= offsetofend(struct ibv_device_attr_ex, packet_pacing_caps)) {
+		attr->packet_pacing_caps.qp_rate_limit_min = 1;
+		attr->packet_pacing_caps.qp_rate_limit_max = UINT32_MAX;
+		attr->packet_pacing_caps.supported_qpts =
+			1 << IBV_QPT_RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_UD |
+			1 << IBV_QPT_XRC_SEND;
+	}
 	return 0;
 }
 
@@ -272,6 +279,7 @@ static const struct verbs_context_ops xroce_context_ops = {
 	.import_mr = xroce_import_mr,
 	.import_pd = xroce_import_pd,
 	.modify_qp = xroce_modify_qp,
+	.modify_qp_rate_limit = xroce_modify_qp_rate_limit,
 	.modify_srq = xroce_modify_srq,
 	.open_qp = xroce_open_qp,
 	.open_xrcd = xroce_open_xrcd,

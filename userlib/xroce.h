@@ -319,6 +319,8 @@ struct ibv_qp *xroce_open_qp(struct ibv_context *ctx,
 int xroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 		   struct ibv_qp_init_attr *init);
 int xroce_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
+int xroce_modify_qp_rate_limit(struct ibv_qp *qp,
+			       struct ibv_qp_rate_limit_attr *attr);
 int xroce_destroy_qp(struct ibv_qp *qp);
 
 /* post.c */

@@ -53,8 +53,7 @@ static void xroce_resp_cut(struct xroce_qp *qp, struct xroce_rd *rd)
 	resp->nak_psn = rd->next;
 }
 
-static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp,
-					       struct xroce_rd *rd)
+static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce_rd *rd)
 {
 	u8 syndrome = XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT;
 	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, rd->msn) };
@@ -86,8 +85,7 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp,
 		return NULL;
 	io.frame = f;
 	io.off = f->payload;
-	if (!xroce_mr_copy(qp, rd->rkey, XROCE_REMOTE_READ, rd->va + off, len,
-			   &io)) {
+	if (!xroce_mr_copy(qp, rd->rkey, XROCE_REMOTE_READ, rd->va + off, len, &io)) {
 		xroce_env_frame_free(f);
 		xroce_resp_cut(qp, rd);
 		return NULL;
@@ -109,8 +107,7 @@ static struct xroce_rd *xroce_resp_oldest(struct xroce_resp *resp)
 	return NULL;
 }
 
-static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp,
-						u8 syndrome, u32 psn)
+static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp, u8 syndrome, u32 psn)
 {
 	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, qp->hot.msn) };
 	struct xroce_frame *f;

@@ -16,8 +16,7 @@ static const u32 xroce_rnr_10us[32] = {
  * Something at @psn was lost: send again from there. Once for each loss: what
  * was in flight behind it goes on telling the same story.
  */
-static void xroce_comp_lost(struct xroce_qp *qp, u32 psn,
-			    enum xroce_counter why)
+static void xroce_comp_lost(struct xroce_qp *qp, u32 psn, enum xroce_counter why)
 {
 	struct xroce_req *req = &qp->req;
 
@@ -124,8 +123,7 @@ static void xroce_comp_ack(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 		return;
 	case XROCE_AETH_RNR:
 		if (xroce_comp_upto(qp, psn))
-			xroce_comp_rnr(qp, psn,
-				       pkt->syndrome & XROCE_AETH_VALUE);
+			xroce_comp_rnr(qp, psn, pkt->syndrome & XROCE_AETH_VALUE);
 		return;
 	case XROCE_AETH_NAK:
 		if (!xroce_comp_upto(qp, psn))
@@ -172,8 +170,7 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 		io.rx = rx;
 		io.off = pkt->hdr_len;
 	}
-	if (!xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, off,
-			    len, &io)) {
+	if (!xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, off, len, &io)) {
 		xroce_req_fail(qp, XROCE_WC_LOC_PROT_ERR);
 		return;
 	}

@@ -289,6 +289,8 @@ struct xroce_swq {
  * @asking: the next packet is that one
  * @since_ackreq: packets since the last one that asked
  * @rnr_until: nothing is sent before, ns, 0 when not waiting
+ * @pace: of a QP with a rate limit: 2^-20 ns a byte; else 0
+ * @free_at: what it has sent takes until then, ns
  * @nak_psn: the PSN that was last gone back to, and has not been passed since
  *	(valid while @recovering); keeps one loss from causing many rewinds
  * @cwnd, @ssthresh, @cwnd_cnt, @recover: see cc.c
@@ -315,6 +317,8 @@ struct xroce_req {
 	u64 timeout;
 	u64 waiting;
 	u64 rnr_until;
+	u64 pace;
+	u64 free_at;
 	u32 nak_psn;
 	bool recovering;
 	u8 retry_cnt;
@@ -542,12 +546,14 @@ enum xroce_attr_mask {
 	XROCE_ATTR_SQ_PSN		= 1 << 16,
 	XROCE_ATTR_MAX_DEST_RD_ATOMIC	= 1 << 17,
 	XROCE_ATTR_DEST_QPN		= 1 << 20,
+	XROCE_ATTR_RATE			= 1 << 25,
 };
 
 /**
  * struct xroce_attr - QP attributes, as in struct ib_qp_attr
  * @path_mtu: bytes; of a UD QP the link's
  * @timeout: exponent: 4.096 us * 2^timeout, 0 is for ever
+ * @rate: of what its send queue sends, kbit/s, 0: no limit
  * @rd: room for max_dest_rd_atomic entries, given to the QP by
  *	XROCE_ATTR_MAX_DEST_RD_ATOMIC; on return what it had, for the caller to free
  */
@@ -567,6 +573,7 @@ struct xroce_attr {
 	u32 sq_psn;
 	u32 max_rd_atomic;
 	u32 max_dest_rd_atomic;
+	u32 rate;
 	struct xroce_rd *rd;
 	struct xroce_av av;
 };
@@ -613,8 +620,7 @@ void xroce_xrc_end(struct xroce_qp *qp);
 bool xroce_resp_no_access(struct xroce_qp *qp);
 bool xroce_resp_recv(struct xroce_qp *qp);
 void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome);
-void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe,
-			 bool solicited);
+void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe, bool solicited);
 
 /* answer.c: what the responder owes. Under the QP's lock. */
 struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
@@ -643,8 +649,7 @@ void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit);
 bool xroce_av_match(const struct xroce_av *av, const u8 *l3);
 u32 xroce_icrc_start(const u8 *l3);
 void xroce_frame_icrc(struct xroce_frame *f);
-void xroce_frame_write_parts(struct xroce_frame *f, u32 off, const u8 *src,
-			     u32 len);
+void xroce_frame_write_parts(struct xroce_frame *f, u32 off, const u8 *src, u32 len);
 void xroce_frame_seal(struct xroce_frame *f);
 bool xroce_rx_icrc_ok(struct xroce_rx *rx);
 
@@ -728,8 +733,7 @@ u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len);
 void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len);
 
 /* Of the QP and of its link. */
-static inline void xroce_qp_count(struct xroce_qp *qp, enum xroce_counter c,
-				  u32 n)
+static inline void xroce_qp_count(struct xroce_qp *qp, enum xroce_counter c, u32 n)
 {
 	xroce_env_count(qp->dev, c, n);
 	WRITE_ONCE(qp->count[c], qp->count[c] + n);
@@ -772,14 +776,12 @@ static inline u32 xroce_mtu(const struct xroce_qp *qp)
 	return 1u << qp->hot.mtu_shift;
 }
 
-static inline struct xroce_swq *xroce_req_swq(const struct xroce_req *req,
-					      u32 i)
+static inline struct xroce_swq *xroce_req_swq(const struct xroce_req *req, u32 i)
 {
 	return &req->swq[i & (req->depth - 1)];
 }
 
-static inline struct xroce_send_wqe *xroce_req_wqe(const struct xroce_req *req,
-						   u32 i)
+static inline struct xroce_send_wqe *xroce_req_wqe(const struct xroce_req *req, u32 i)
 {
 	return (void *)(req->wqe + (i & (req->depth - 1)) * req->stride);
 }

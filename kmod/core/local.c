@@ -35,8 +35,7 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 }
 
 /* Its pages have been listed by the consumer, who waits until it is invalid. */
-static bool xroce_local_reg(struct xroce_qp *qp,
-			    const struct xroce_send_wqe *wqe)
+static bool xroce_local_reg(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {
 	struct xroce_mr *mr = (void *)(uintptr_t)wqe->reg.mr;
 
@@ -91,8 +90,7 @@ claimed:
 	return false;
 }
 
-static bool xroce_local_bind(struct xroce_qp *qp,
-			     const struct xroce_send_wqe *wqe)
+static bool xroce_local_bind(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {
 	struct xroce_mr *mw = xroce_env_mr(qp->dev, wqe->bind.rkey), *mr = NULL;
 	u32 was;

@@ -127,8 +127,7 @@ bool xroce_av_match(const struct xroce_av *av, const u8 *l3)
  * @src: the bytes
  * @len: how many bytes
  */
-void xroce_frame_write_parts(struct xroce_frame *f, u32 off, const u8 *src,
-			     u32 len)
+void xroce_frame_write_parts(struct xroce_frame *f, u32 off, const u8 *src, u32 len)
 {
 	struct xroce_seg *s = f->seg;
 	u32 n = s->len - min(off, s->len);

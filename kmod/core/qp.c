@@ -44,6 +44,8 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	req->rd_tail = 0;
 	req->waiting = 0;
 	req->rnr_until = 0;
+	req->pace = 0;
+	req->free_at = 0;
 	req->recovering = false;
 	req->asking = false;
 	req->since_ackreq = 0;
@@ -171,8 +173,7 @@ void xroce_qp_send_error(struct xroce_qp *qp)
 	xroce_qp_flush_sends(qp);
 }
 
-static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr,
-			   u32 mask)
+static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
 {
 	struct xroce_req *req = &qp->req;
 	struct xroce_resp *resp = &qp->resp;
@@ -208,6 +209,10 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr,
 		resp->min_rnr = attr->min_rnr_timer;
 	if (mask & XROCE_ATTR_DEST_QPN)
 		qp->hot.dest_qpn = attr->dest_qpn;
+	if (mask & XROCE_ATTR_RATE) {
+		req->pace = attr->rate ? (8000000ull << 20) / attr->rate : 0;
+		req->free_at = 0;
+	}
 	if (mask & XROCE_ATTR_RQ_PSN)
 		qp->hot.epsn = attr->rq_psn;
 	if (mask & XROCE_ATTR_SQ_PSN) {
@@ -250,8 +255,7 @@ int xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
 {
 	local_bh_disable();
 	spin_lock(&qp->lock);
-	if ((mask & XROCE_ATTR_STATE) &&
-	    !xroce_qp_may(qp->hot.state, attr->state)) {
+	if ((mask & XROCE_ATTR_STATE) && !xroce_qp_may(qp->hot.state, attr->state)) {
 		spin_unlock(&qp->lock);
 		local_bh_enable();
 		return -EINVAL;

@@ -493,7 +493,7 @@ static bool xroce_req_asks(struct xroce_qp *qp, bool signalled)
 {
 	struct xroce_req *req = &qp->req;
 
-	if (signalled || req->asking || req->asked || !xroce_req_open(qp) ||
+	if (signalled || req->asking || req->asked || req->pace || !xroce_req_open(qp) ||
 	    ++req->since_ackreq >= max(req->cwnd / 4, 1u) ||
 	    req->tail - req->head > req->depth / 2)
 		return true;
@@ -504,8 +504,7 @@ static bool xroce_req_asks(struct xroce_qp *qp, bool signalled)
 }
 
 /* Account for a packet built for the PSNs [next, next + n). */
-static void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e,
-			   u32 n)
+static void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e, u32 n)
 {
 	struct xroce_hot *hot = &qp->hot;
 	struct xroce_req *req = &qp->req;
@@ -554,8 +553,7 @@ static struct xroce_frame *xroce_read_frame(struct xroce_qp *qp,
 
 	*n = min(XROCE_READ_PIECE - done % XROCE_READ_PIECE, e->npsn - done);
 	eth.len = cpu_to_be32(min(e->len - off, *n << qp->hot.mtu_shift));
-	return xroce_frame_new(qp, XROCE_READ_REQ, qp->hot.next, 0, &eth,
-			       sizeof(eth), 0);
+	return xroce_frame_new(qp, XROCE_READ_REQ, qp->hot.next, 0, &eth, sizeof(eth), 0);
 }
 
 static struct xroce_frame *xroce_atomic_frame(struct xroce_qp *qp,
@@ -588,8 +586,7 @@ static struct xroce_frame *xroce_flush_frame(struct xroce_qp *qp,
 		.reth.len = cpu_to_be32(wqe->flush.length),
 	};
 
-	return xroce_frame_new(qp, XROCE_FLUSH, qp->hot.next, 0, &eth,
-			       sizeof(eth), 0);
+	return xroce_frame_new(qp, XROCE_FLUSH, qp->hot.next, 0, &eth, sizeof(eth), 0);
 }
 
 static struct xroce_frame *xroce_awrite_frame(struct xroce_qp *qp,
@@ -660,8 +657,7 @@ static u8 xroce_req_opcode(u8 wr, bool first, bool last)
 }
 
 /* Where a datagram goes; the handle belongs to the user as long as BH are off. */
-static bool xroce_req_path(struct xroce_qp *qp,
-			   const struct xroce_send_wqe *wqe)
+static bool xroce_req_path(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {
 	const struct xroce_ah *ah;
 

@@ -22,8 +22,7 @@ static void xroce_resp_nak(struct xroce_qp *qp, u8 syndrome)
  * The connection is over once the NAK has left (IBTA 9.9.3.1). Without one only
  * the message is: the rest of it finds none under way (9.9.3.1, class D).
  */
-static void xroce_resp_fatal(struct xroce_qp *qp, u8 syndrome,
-			     enum xroce_event event)
+static void xroce_resp_fatal(struct xroce_qp *qp, u8 syndrome, enum xroce_event event)
 {
 	if (!xroce_qp_reliable(qp)) {
 		xroce_qp_verdict(qp, XROCE_CNT_DROP_REQUEST);
@@ -62,8 +61,7 @@ bool xroce_resp_no_access(struct xroce_qp *qp)
  * @cqe: how; what it leaves 0 of opcode and source is as for most
  * @solicited: the peer asks for an event
  */
-void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe,
-			 bool solicited)
+void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe, bool solicited)
 {
 	cqe->wr_id = qp->resp.wqe->wr_id;
 	cqe->qpn = qp->hot.qpn;
@@ -181,8 +179,7 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 }
 
 /* Does the key of a RETH cover all of what it asks for. */
-static bool xroce_resp_may(struct xroce_qp *qp, u32 access,
-			   const struct xroce_pkt *pkt)
+static bool xroce_resp_may(struct xroce_qp *qp, u32 access, const struct xroce_pkt *pkt)
 {
 	struct xroce_mr *mr;
 
@@ -288,8 +285,7 @@ static void xroce_resp_accepted(struct xroce_resp *resp, struct xroce_rd *rd)
 }
 
 /* Return: PSNs that it takes, 0 when it is refused. */
-static noinline u32 xroce_resp_read(struct xroce_qp *qp,
-				    const struct xroce_pkt *pkt)
+static noinline u32 xroce_resp_read(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 {
 	struct xroce_rd *rd;
 
@@ -372,8 +368,7 @@ static noinline u32 xroce_resp_word(struct xroce_qp *qp, struct xroce_rx *rx)
  * nothing to do but to answer in turn (Annex A19.6). Persistence is not offered,
  * so no region has the right.
  */
-static noinline u32 xroce_resp_flush(struct xroce_qp *qp,
-				     const struct xroce_pkt *pkt)
+static noinline u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 {
 	u8 level = pkt->flush >> XROCE_FETH_SEL_SHIFT;
 	struct xroce_mr *mr = xroce_env_mr(qp->dev, pkt->rkey);
@@ -426,8 +421,7 @@ static struct xroce_rd *xroce_resp_find(struct xroce_resp *resp, u32 psn)
  * WRITE are acknowledged again, READs are read again from the PSN asked, atomics
  * are answered with the value remembered. Nothing is executed.
  */
-static void xroce_resp_duplicate(struct xroce_qp *qp,
-				 const struct xroce_pkt *pkt)
+static void xroce_resp_duplicate(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 {
 	struct xroce_resp *resp = &qp->resp;
 	struct xroce_rd *rd;

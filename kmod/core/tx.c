@@ -21,6 +21,30 @@
  */
 #define XROCE_FULL_WAIT		100000
 
+/* How far a QP may fall behind its pace, since timers are late, and catch up, ns. */
+#define XROCE_PACE_SLACK	1000000
+
+/* The next request, when it is time for it: else there will be another run then. */
+static struct xroce_frame *xroce_paced_next(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+	struct xroce_frame *f;
+	u64 now;
+
+	if (!req->pace)
+		return xroce_req_next(qp);
+	now = xroce_env_now();
+	if (now < req->free_at) {
+		xroce_env_timer(qp, req->free_at);
+		return NULL;
+	}
+	f = xroce_req_next(qp);
+	if (f)
+		req->free_at = max(req->free_at + XROCE_PACE_SLACK, now) -
+			       XROCE_PACE_SLACK + (f->len * req->pace >> 20);
+	return f;
+}
+
 static u32 xroce_stage(struct xroce_qp *qp)
 {
 	struct xroce_frame *f;
@@ -29,7 +53,7 @@ static u32 xroce_stage(struct xroce_qp *qp)
 	while (n < XROCE_BATCH) {
 		f = xroce_resp_owes(qp) ? xroce_resp_next(qp) : NULL;
 		if (!f && !qp->nomem)
-			f = xroce_req_next(qp);
+			f = xroce_paced_next(qp);
 		if (!f)
 			break;
 		qp->staged[n] = f->is;
@@ -141,8 +165,7 @@ bool xroce_qp_pending(const struct xroce_qp *qp)
 	if (xroce_resp_owes(qp))
 		return true;
 	return xroce_qp_sends(qp) && !req->rnr_until &&
-	       (req->cur != req->tail ||
-		(!req->polled && !READ_ONCE(req->ring->wake)));
+	       (req->cur != req->tail || (!req->polled && !READ_ONCE(req->ring->wake)));
 }
 
 /**

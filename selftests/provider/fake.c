@@ -194,8 +194,9 @@ int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 	return 0;
 }
 
-int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-		      struct ibv_modify_qp *cmd, size_t cmd_size)
+int ibv_cmd_modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			 struct ibv_modify_qp_ex *cmd, size_t cmd_size,
+			 struct ib_uverbs_ex_modify_qp_resp *resp, size_t resp_size)
 {
 	if (fake.fail_cmd)
 		return fake.fail_cmd;

@@ -70,8 +70,10 @@ static struct sim_op *post(struct sim_ep *ep, u8 wr, u32 len)
 	return op;
 }
 
-/* All is done: nothing may be wrong anywhere, nor become so. */
-static void finish(void)
+/**
+ * sim_finish() - all is done: nothing may be wrong anywhere, nor become so
+ */
+void sim_finish(void)
 {
 	sim_run_until(sim_now() + 2 * SIM_SEC);
 	sim_verify_quiet();
@@ -167,7 +169,7 @@ static void run_quiet(u64 seed)
 	sim_check(n && n <= quiet, "asked %u times in %u rounds", n, quiet);
 	is(DUPLICATE, n);
 	sim_check(c->ep[0].wire.retrans == n, "retransmissions");
-	finish();
+	sim_finish();
 }
 
 /* What the device had no room for was not sent, and goes for the first time. */
@@ -190,7 +192,7 @@ static void run_untaken(u64 seed)
 	is(DUPLICATE, 0);
 	is(TIMEOUT, 0);
 	sim_check(!c->ep[0].wire.retrans, "retransmissions");
-	finish();
+	sim_finish();
 }
 
 /* A packet from the middle of a message: one NAK, and all goes on at once. */
@@ -210,7 +212,7 @@ static void run_lost_request(u64 seed)
 	is(NAK_SEQ_SENT, 1);
 	is(NAK_SEQ_RCVD, 1);
 	is(TIMEOUT, 0);
-	finish();
+	sim_finish();
 }
 
 static void deliver_at(struct sim_ep *from, const u8 *buf, u32 len, u64 when)
@@ -258,7 +260,7 @@ static void run_late_nak(u64 seed)
 	is(NAK_SEQ_SENT, 1);
 	is(NAK_SEQ_RCVD, 1);
 	is(TIMEOUT, 0);
-	finish();
+	sim_finish();
 }
 
 /* A READ response: the next one tells. */
@@ -277,7 +279,7 @@ static void run_lost_response(u64 seed)
 	sim_check(sim_count(XROCE_CNT_IMPLIED_NAK), "no implied NAK");
 	sim_check(ep->wire.retrans == 1, "%llu requests sent again",
 		  (unsigned long long)ep->wire.retrans);
-	finish();
+	sim_finish();
 }
 
 /* An atomic's answer: the ACK behind it tells, and it is not done twice. */
@@ -298,7 +300,7 @@ static void run_lost_atomic(u64 seed)
 	sim_check(rule.dropped == 1, "nothing was dropped");
 	is(TIMEOUT, 0);
 	is(RX_ATOMIC, 3);
-	finish();
+	sim_finish();
 }
 
 /*
@@ -329,7 +331,7 @@ static void run_timer(u64 seed)
 	is(TIMEOUT, expire);
 	is(ASKED, asks);
 	sim_check(!!sim_count(XROCE_CNT_DUPLICATE) == !request, "duplicates");
-	finish();
+	sim_finish();
 }
 
 /* An ACK in between is no loss: the next one says the same and more. */
@@ -351,7 +353,7 @@ static void run_lost_ack(u64 seed)
 	sim_check(rule.dropped == 3, "nothing was dropped");
 	is(TIMEOUT, 0);
 	is(RETRANS, 0);
-	finish();
+	sim_finish();
 }
 
 /* Nobody answers: retry_cnt + 1 expiries, no more, no fewer. */
@@ -391,7 +393,7 @@ static void run_dead_peer(u64 seed)
 	sim_post_recvs(&c->ep[1]);
 	sim_post_n(ep, 20);
 	sim_settle_all(20 * SIM_MS);
-	finish();
+	sim_finish();
 }
 
 /* Nobody posts a receive: rnr_retry + 1 NAKs; 7 is for ever. */
@@ -423,7 +425,7 @@ static void run_rnr(u64 seed)
 		sim_post_recv(&c->ep[1], 4096, 1);
 		sim_settle_all(SIM_MS);
 		is(TIMEOUT, 0);
-		finish();
+		sim_finish();
 		return;
 	}
 	sim_settle_all(100 * SIM_MS);
@@ -437,7 +439,7 @@ static void run_rnr(u64 seed)
 	sim_close_begin(c, true);
 	sim_run_until(sim_now() + SIM_MS);
 	sim_close_end(c);
-	finish();
+	sim_finish();
 }
 
 static void set_state(struct sim_ep *ep, u8 state)
@@ -485,7 +487,7 @@ static void run_sqd(u64 seed)
 	sim_check(!c->ep[1].ops.n, "the responder stands still in SQD");
 	set_state(ep, XROCE_QPS_RTS);
 	sim_settle_all(10 * SIM_SEC);
-	finish();
+	sim_finish();
 }
 
 /* Every request comes once more, long after it was done. */
@@ -560,7 +562,7 @@ static void run_replay(u64 seed)
 	sim_post_n(&c->ep[0], 20);
 	sim_settle_all(20 * SIM_MS);
 	is(TIMEOUT, 0);
-	finish();
+	sim_finish();
 }
 
 /* An answer from the right peer to what was never sent. */
@@ -601,7 +603,7 @@ static void run_ghost(u64 seed)
 		  "an answer to nothing counts");
 	W->drop = NULL;
 	sim_settle_all(SIM_SEC);
-	finish();
+	sim_finish();
 }
 
 /* The connection goes, and another comes, while frames are with the device. */
@@ -651,7 +653,7 @@ static void run_reset(u64 seed)
 	sim_post_n(&c->ep[1], 10);
 	sim_settle_all(20 * SIM_MS);
 	is(TIMEOUT, 0);
-	finish();
+	sim_finish();
 }
 
 static struct sim_ep *narrow;
@@ -718,7 +720,7 @@ static void run_local(u64 seed)
 	}
 	is(DROP_GHOST, 0);
 	is(IMPLIED_NAK, 0);
-	finish();
+	sim_finish();
 }
 
 /* A window that is let go of, by a work request that sends nothing. */
@@ -768,7 +770,7 @@ static void run_local_many(u64 seed)
 	sim_check(req->head == 5002, "%u completed", req->head);
 	/* Its memory is its own again, to be looked at and freed. */
 	window->mr.page = page;
-	finish();
+	sim_finish();
 }
 
 static u32 refused;
@@ -804,7 +806,7 @@ static void run_ask_untaken(u64 seed)
 	post(&c->ep[0], XROCE_WR_RDMA_WRITE, 1);
 	sim_settle_all(SIM_SEC);
 	is(TIMEOUT, 0);
-	finish();
+	sim_finish();
 }
 
 const struct sim_scenario sim_exact_scenarios[] = {

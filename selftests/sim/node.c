@@ -542,15 +542,20 @@ static void ep_rts(void *arg)
 		.max_rd_atomic = ep->max_rd,
 		.sq_psn = ep->transport == XROCE_RC ? ep->wire.una : ep->u.psn,
 	};
+	u32 rate = 0;
 
 	if (ep->qp.hot.state != XROCE_QPS_RTR)
 		return;
+	if (W->cfg.paced && sim_chance(W->cfg.paced)) {
+		attr.rate = sim_range(100000, 10000000);
+		rate = XROCE_ATTR_RATE;
+	}
 	if (ep->transport != XROCE_RC) {
-		sim_ep_modify(ep, &attr, XROCE_ATTR_STATE |
+		sim_ep_modify(ep, &attr, XROCE_ATTR_STATE | rate |
 			      XROCE_ATTR_SQ_PSN);
 		return;
 	}
-	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE | XROCE_ATTR_TIMEOUT |
+	sim_ep_modify(ep, &attr, XROCE_ATTR_STATE | rate | XROCE_ATTR_TIMEOUT |
 		      XROCE_ATTR_RETRY_CNT | XROCE_ATTR_RNR_RETRY |
 		      XROCE_ATTR_MAX_RD_ATOMIC | XROCE_ATTR_SQ_PSN);
 }

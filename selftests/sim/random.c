@@ -487,6 +487,7 @@ static void run_device(u64 seed)
 
 	c.partial = sim_below(5000);
 	c.full = sim_chance(5000) ? 0 : sim_below(10001);
+	c.paced = sim_chance(8000) ? 0 : sim_below(5000);
 	c.nomem = sim_chance(5000) ? sim_below(500) : 0;
 	c.smp = sim_below(9000);
 	traffic(&c, seed);
@@ -560,6 +561,7 @@ static void run_services_device(u64 seed)
 	c.loss = sim_chance(3000) ? sim_below(300) : 0;
 	c.partial = sim_below(6000);
 	c.full = sim_chance(5000) ? 0 : sim_below(10001);
+	c.paced = sim_chance(8000) ? 0 : sim_below(5000);
 	c.nomem = sim_chance(5000) ? sim_below(500) : 0;
 	c.smp = sim_below(9000);
 	c.upset = sim_chance(5000) ? sim_below(100) : 0;

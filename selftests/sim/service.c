@@ -30,14 +30,6 @@ static u8 unreliable(void)
 	return sim_chance(5000) ? XROCE_UC : XROCE_UD;
 }
 
-static void finish(void)
-{
-	sim_run_until(sim_now() + SIM_SEC);
-	sim_verify_quiet();
-	sim_total_ops += W->ops_done;
-	sim_world_free();
-}
-
 static struct sim_op *post_to(struct sim_ep *ep, u8 wr, u32 len,
 			      struct sim_ep *to, struct sim_ah *ah)
 {
@@ -136,7 +128,7 @@ static void run_uc_whole(u64 seed)
 	is(RETRANS, 0);
 	is(NAK_SEQ_SENT, 0);
 	sim_check(!ep->timer_at && !to->timer_at, "a timer runs");
-	finish();
+	sim_finish();
 }
 
 /* The same datagram, to an address that is not the node's. */
@@ -236,7 +228,7 @@ static void run_ud_rules(u64 seed)
 	is(RX_SEND, 7);
 	is(DROP_GROUP, 1);
 	sim_poll_all();
-	finish();
+	sim_finish();
 }
 
 /* A UC or connected QP in a group's number: nobody but UD hears that. */
@@ -267,7 +259,7 @@ static void run_group_only_ud(u64 seed)
 	sim_raw_rx(ep->node, b, l3 + 16, false);
 	is(DROP_TRANSPORT, 1);
 	is(RX_SEND, 0);
-	finish();
+	sim_finish();
 }
 
 /* SQE. */
@@ -352,7 +344,7 @@ static void run_sqe(u64 seed)
 	sim_close_end(c);
 	sim_connect(c, true);
 	check_traffic(ep);
-	finish();
+	sim_finish();
 }
 
 /* A handle goes while what is sent by it waits. */
@@ -386,7 +378,7 @@ static void run_ah_gone(u64 seed)
 	sim_check(unrel_recover(ep), "no way back");
 	sim_ah_new(ep->node, ep->peer->node, 0, true);
 	check_traffic(ep);
-	finish();
+	sim_finish();
 }
 
 /* SQD. */
@@ -497,7 +489,7 @@ static void run_sqd_event(u64 seed)
 		go_on(ep);
 		sim_settle_all(SIM_SEC);
 	}
-	finish();
+	sim_finish();
 }
 
 static void t_opcode(struct sim_ep *ep, struct xroce_send_wqe *w)
@@ -555,7 +547,7 @@ static void run_sqd_bad(u64 seed)
 	sim_close_begin(c, true);
 	sim_run_until(sim_now() + SIM_MS);
 	sim_close_end(c);
-	finish();
+	sim_finish();
 }
 
 /* Shared receive queues. */
@@ -596,7 +588,7 @@ static void run_srq_limit(u64 seed)
 		}
 	}
 	sim_srq_fill(srq);
-	finish();
+	sim_finish();
 }
 
 static struct xroce_recv_wqe *last_wqe(struct sim_srq *srq)
@@ -644,7 +636,7 @@ static void run_srq_bad(u64 seed)
 	sim_close_end(c);
 	sim_connect(c, true);
 	check_traffic(ep);
-	finish();
+	sim_finish();
 }
 
 /* A QP goes in the middle of a message: the queue is the others', still. */

@@ -105,6 +105,7 @@ struct sim_cfg {
 	u32 corrupt;
 	u32 partial;
 	u32 full;
+	u32 paced;		/* QPs with a rate limit, of 10000 */
 	u32 nomem;
 	u32 smp;
 	u32 rnr_late;
@@ -882,17 +883,15 @@ struct sim_scenario {
 	bool open;
 };
 
-extern const struct sim_scenario sim_random_scenarios[];
 /* exact.c: two nodes and one connection, on a network that is told what to do. */
 struct sim_conn *sim_pair(const struct sim_cfg *cfg);
 void sim_settle_all(u64 limit);
 void sim_post_n(struct sim_ep *ep, u32 n);
+void sim_finish(void);
 
-extern const struct sim_scenario sim_exact_scenarios[];
-extern const struct sim_scenario sim_error_scenarios[];
-extern const struct sim_scenario sim_other_scenarios[];
-extern const struct sim_scenario sim_service_scenarios[];
-extern const struct sim_scenario sim_ecn_scenarios[];
+extern const struct sim_scenario sim_exact_scenarios[], sim_error_scenarios[],
+	sim_other_scenarios[], sim_service_scenarios[], sim_ecn_scenarios[],
+	sim_random_scenarios[], sim_pace_scenarios[];
 /* Operations that the worlds of a scenario have completed. */
 extern u64 sim_total_ops;
 void sim_bench(void);

@@ -72,9 +72,9 @@ static int attr_allowed(enum ibv_qp_type type, int from, int to)
 	int rnr = rc ? IBV_QP_MIN_RNR_TIMER : 0;
 
 	if (to == IBV_QPS_RTS && from != IBV_QPS_SQE)
-		return IBV_QP_CUR_STATE | acc | mig | rnr;
+		return IBV_QP_CUR_STATE | acc | mig | rnr | IBV_QP_RATE_LIMIT;
 	if (to == IBV_QPS_RTS)
-		return IBV_QP_CUR_STATE | acc;
+		return IBV_QP_CUR_STATE | acc | IBV_QP_RATE_LIMIT;
 	if (from == IBV_QPS_INIT && to == IBV_QPS_INIT)
 		return IBV_QP_PKEY_INDEX | IBV_QP_PORT | acc;
 	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)

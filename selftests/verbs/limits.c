@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "verbs.h"
@@ -510,4 +511,74 @@ bool test_violations(void)
 	ibv_destroy_ah(ah);
 	return !ibv_destroy_qp(qp) && !ibv_destroy_cq(cq) && ok &&
 	       after.bad_pkey_cntr == before.bad_pkey_cntr;
+}
+
+static int limit(struct ibv_qp *qp, uint32_t kbps)
+{
+	struct ibv_qp_rate_limit_attr attr = { .rate_limit = kbps };
+
+	return ibv_modify_qp_rate_limit(qp, &attr);
+}
+
+/* From the whole of one buffer to the other, N times; how long it took, ms */
+static bool write_all(struct pair *p, int n, double *ms)
+{
+	struct timespec from, to;
+	struct ibv_wc wc[DEPTH];
+	int i;
+
+	fill(0, 0, BUF_SIZE, 77);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (i = 0; i < n; i++)
+		NEED(!post_simple(p, 0, IBV_WR_RDMA_WRITE, i, 0, BUF_SIZE,
+				  IBV_SEND_SIGNALED), "post");
+	TRY(reap(p->cq[0], wc, n, IBV_WC_SUCCESS));
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	*ms = (to.tv_sec - from.tv_sec) * 1e3 + (to.tv_nsec - from.tv_nsec) / 1e6;
+	return same(1, 0, BUF_SIZE, 77);
+}
+
+/* A QP with a rate limit is no faster; without one, or anew, it does not wait */
+bool test_rate(void)
+{
+	struct ibv_qp_rate_limit_attr burst = { .rate_limit = 1, .max_burst_sz = 1000 };
+	struct ibv_qp_attr attr = { .rate_limit = 1 };
+	struct ibv_device_attr_ex ex = {};
+	const struct ibv_packet_pacing_caps *caps = &ex.packet_pacing_caps;
+	struct ibv_wc wc[4];
+	struct pair p;
+	double ms;
+	int i, n;
+
+	NEED(!ibv_query_device_ex(ctx, NULL, &ex), "ibv_query_device_ex");
+	NEED(caps->qp_rate_limit_min == 1 && caps->qp_rate_limit_max == UINT32_MAX &&
+	     caps->supported_qpts & 1 << IBV_QPT_RC, "from %u to %u for %#x",
+	     caps->qp_rate_limit_min, caps->qp_rate_limit_max, caps->supported_qpts);
+	TRY(pair_make(&p, 64));
+	NEED(!limit(p.qp[0], caps->qp_rate_limit_max), "at most");
+	TRY(write_all(&p, 1, &ms));
+	/* 1 MiB at 80 Mbit/s; a millisecond may be ahead, as may the last packet */
+	NEED(!limit(p.qp[0], 80000), "80 Mbit/s");
+	TRY(write_all(&p, DEPTH, &ms));
+	NEED(ms > 100, "1 MiB at 80 Mbit/s took %.1f ms", ms);
+	/* A packet in half a minute */
+	NEED(!limit(p.qp[0], caps->qp_rate_limit_min), "at least");
+	for (i = 0; i < 4; i++)
+		NEED(!post_simple(&p, 0, IBV_WR_RDMA_WRITE, i, 0, 4000,
+				  IBV_SEND_SIGNALED), "post");
+	usleep(50000);
+	n = ibv_poll_cq(p.cq[0], 4, wc);
+	NEED(n >= 0 && n <= 1, "%d of 4 at 1 kbit/s", n);
+	attr.rate_limit = 0;
+	NEED(!ibv_modify_qp(p.qp[0], &attr, IBV_QP_RATE_LIMIT), "no limit any more");
+	TRY(reap(p.cq[0], wc, 4 - n, IBV_WC_SUCCESS));
+	/* RESET forgets it */
+	NEED(!limit(p.qp[0], 1), "1 kbit/s");
+	TRY(pair_again(&p));
+	TRY(write_all(&p, 1, &ms));
+	NEED(ibv_modify_qp_rate_limit(p.qp[0], &burst) == EOPNOTSUPP, "a burst's size");
+	TRY(qp_to(p.qp[0], IBV_QPS_RESET));
+	NEED(limit(p.qp[0], 1) == EINVAL, "in RESET");
+	pair_free(&p);
+	return true;
 }

@@ -71,9 +71,6 @@ static bool paths(struct pair *p)
 
 	err = ibv_modify_qp(p->qp[0], &attr, IBV_QP_PATH_MIG_STATE);
 	TRY(not("automatic path migration", err, EOPNOTSUPP));
-	attr.rate_limit = 1000;
-	err = ibv_modify_qp(p->qp[0], &attr, IBV_QP_RATE_LIMIT);
-	TRY(not("rate limit", err, EOPNOTSUPP));
 	TRY(not("post of TSO", post_wr(p->qp[0], &tso), EOPNOTSUPP));
 	TRY(no("a path by LID", ibv_create_ah(pd, &lid), EINVAL));
 	NEED(!ibv_query_port(ctx, 1, &port) && !port.lid && !port.sm_lid &&

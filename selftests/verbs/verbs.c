@@ -462,6 +462,7 @@ int main(int argc, char **argv)
 	run("a region of more than 4 GiB", test_large);
 	run("one port, one P_Key", test_other_port);
 	run("violations are counted", test_violations);
+	run("a rate limit, kept and lifted", test_rate);
 	run("all is given back", test_clean_up);
 	return 0;
 }

@@ -123,6 +123,7 @@ bool test_current_state(void);
 bool test_large(void);
 bool test_other_port(void);
 bool test_violations(void);
+bool test_rate(void);
 /* xrc.c */
 bool test_xrc_operations(void);
 bool test_xrc_refusals(void);

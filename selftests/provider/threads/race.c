@@ -122,8 +122,9 @@ int ibv_cmd_create_qp_ex2(struct ibv_context *c, struct verbs_qp *vqp,
 	return 0;
 }
 
-int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
-		      struct ibv_modify_qp *cmd, size_t cmd_size)
+int ibv_cmd_modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
+			 struct ibv_modify_qp_ex *cmd, size_t cmd_size,
+			 struct ib_uverbs_ex_modify_qp_resp *resp, size_t resp_size)
 {
 	kernel_modify(qp->handle, attr->qp_state == IBV_QPS_RESET ?
 		      KERNEL_RESET : attr->qp_state == IBV_QPS_ERR ?
