@@ -47,10 +47,11 @@ static struct xroce_frame *xroce_paced_next(struct xroce_qp *qp)
 
 static u32 xroce_stage(struct xroce_qp *qp)
 {
+	/* One finds out as well as many whether there is room again. */
+	u32 most = qp->full ? 1 : XROCE_BATCH, n = 0;
 	struct xroce_frame *f;
-	u32 n = 0;
 
-	while (n < XROCE_BATCH) {
+	while (n < most) {
 		f = xroce_resp_owes(qp) ? xroce_resp_next(qp) : NULL;
 		if (!f && !qp->nomem)
 			f = xroce_paced_next(qp);
