@@ -68,11 +68,14 @@ void side_open(struct side *s)
 void side_find_gid(struct side *s, union ibv_gid *gid)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	union ibv_gid is;
 	int i;
 
 	for (i = 0; i < 256; i++) {
-		if (!ibv_query_gid(s->ctx, 1, i, gid) &&
-		    !memcmp(gid, mapped, sizeof(mapped))) {
+		if (!ibv_query_gid(s->ctx, 1, i, &is) &&
+		    !memcmp(&is, mapped, sizeof(mapped))) {
+			/* which others may be writing too: they look for the same */
+			*gid = is;
 			s->gid_index = i;
 			return;
 		}
