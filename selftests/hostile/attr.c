@@ -267,6 +267,85 @@ static void queues(void)
 	ibv_destroy_qp(qp);
 }
 
+/*
+ * Another process makes as many of something as it gets, @most at most, and
+ * keeps them until @hold[1] is closed everywhere. Return: how many.
+ */
+static int take(const char *dev, bool cqs, int most, int hold[2], int *why)
+{
+	struct { int n, why; } got = {};
+	struct ibv_context *c;
+	int report[2];
+	void *one;
+
+	if (pipe(report))
+		err(1, "pipe");
+	if (!fork()) {
+		close(hold[1]);
+		c = open_device(dev);
+		for (; got.n < most; got.n++) {
+			one = cqs ? (void *)ibv_create_cq(c, 1, NULL, NULL, 0) :
+				    (void *)ibv_alloc_pd(c);
+			if (!one)
+				break;
+		}
+		got.why = got.n < most ? errno : 0;
+		if (write(report[1], &got, sizeof(got)) != sizeof(got))
+			_exit(1);
+		_exit(read(hold[0], &got, 1) ? 1 : 0);
+	}
+	close(report[1]);
+	if (read(report[0], &got, sizeof(got)) != sizeof(got))
+		errx(1, "a child found no answer");
+	close(report[0]);
+	*why = got.why;
+	return got.n;
+}
+
+/* One process does not get all CQs: it may have 65530 mappings, nor do many. */
+#define MANY_CQS	60000
+
+static void limit(const char *dev, const char *what, bool cqs, int max)
+{
+	int most = cqs && max > MANY_CQS ? MANY_CQS : max;
+	int hold[2], why, n, half = most / 2;
+
+	if (pipe(hold))
+		err(1, "pipe");
+	n = take(dev, cqs, half, hold, &why);
+	tap_ok(n == half, "half of all %ss: %d, %s", what, n, strerror(why));
+	n = take(dev, cqs, most < max ? half : max, hold, &why);
+	/* One is this process's, another is the kernel's for QP 1 */
+	if (most < max)
+		tap_ok(n == half, "%d %ss: %d, %s", most, what, n + half,
+		       strerror(why));
+	else
+		tap_ok(n == max - half - 2 && why == ENOMEM,
+		       "all %d %ss and no more: %d, %s", max, what,
+		       n + half + 2, strerror(why));
+	close(hold[1]);
+	while (wait(NULL) > 0)
+		;
+	close(hold[0]);
+	if (pipe(hold))
+		err(1, "pipe");
+	n = take(dev, cqs, 100, hold, &why);
+	tap_ok(n == 100, "given back: %d %ss", n, what);
+	close(hold[1]);
+	while (wait(NULL) > 0)
+		;
+	close(hold[0]);
+}
+
+static void limits(const char *dev)
+{
+	struct ibv_device_attr attr;
+
+	ibv_query_device(ctx, &attr);
+	limit(dev, "PD", false, attr.max_pd);
+	limit(dev, "CQ", true, attr.max_cq);
+}
+
 /* Where a new CQ's ring is mapped in this process. */
 struct map {
 	void *addr;
@@ -372,6 +451,9 @@ int main(int argc, char **argv)
 	regions();
 	queues();
 	mappings();
+	/* A million of them where each is checked take half an hour */
+	if (access("/sys/kernel/debug/kmemleak", F_OK))
+		limits(argv[1]);
 	expect("destroy the CQ", ibv_destroy_cq(cq), 0);
 	expect("deallocate the PD", ibv_dealloc_pd(pd), 0);
 	expect("close the device", ibv_close_device(ctx), 0);

@@ -17,9 +17,11 @@ DEVTYPE=xroce
 
 # verbs DEVICE DEVICE
 verbs() {
+	local status=0
 	insmod ./xroce_kverbs.ko dev1="$1" dev2="$2" || return
-	cat /sys/kernel/debug/xroce_kverbs/results
-	rmmod xroce_kverbs
+	grep . /sys/kernel/debug/xroce_kverbs/results || status=2
+	rmmod xroce_kverbs || status=2
+	return "$status"
 }
 
 topo_direct 4500

@@ -352,13 +352,18 @@ static void kv_run(void)
 	kv_end_close(&kv_b);
 }
 
-/* Clients are told of every device at once, and of none after kv_run(). */
+/* A device that is used does not go until it is given back. */
+static void kv_take(struct kv_end *end, struct ib_device *dev, const char *name)
+{
+	if (!end->dev && !strcmp(dev_name(&dev->dev), name) && ib_device_try_get(dev))
+		end->dev = dev;
+}
+
+/* Clients are told at once of every device that there is. */
 static int kv_add(struct ib_device *dev)
 {
-	if (!strcmp(dev_name(&dev->dev), dev1))
-		kv_a.dev = dev;
-	if (!strcmp(dev_name(&dev->dev), dev2))
-		kv_b.dev = dev;
+	kv_take(&kv_a, dev, dev1);
+	kv_take(&kv_b, dev, dev2);
 	return 0;
 }
 
@@ -387,6 +392,10 @@ static int __init kv_init(void)
 		return err;
 	}
 	kv_run();
+	if (kv_a.dev)
+		ib_device_put(kv_a.dev);
+	if (kv_b.dev)
+		ib_device_put(kv_b.dev);
 	ib_unregister_client(&kv_client);
 	kv_blob.data = say;
 	kv_blob.size = seq_buf_used(&kv_said);
