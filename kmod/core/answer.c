@@ -7,22 +7,32 @@
  */
 #include "core.h"
 
+/* An ACK or NAK says that what came before it has been answered. */
+static void xroce_resp_mute(struct xroce_qp *qp)
+{
+	qp->resp.nak = 0;
+	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
+}
+
 /**
- * xroce_resp_stop() - forget what is owed to the peer
+ * xroce_resp_stop() - no READ is answered any more
  * @qp: the queue pair
+ *
+ * But an ACK or NAK is sent still, whatever the QP's state: the user may have seen
+ * the completion, and ended the QP, before the peer was told.
  */
 void xroce_resp_stop(struct xroce_qp *qp)
 {
 	struct xroce_resp *resp = &qp->resp;
 	u32 i;
 
+	if (resp->rd_active)
+		xroce_resp_mute(qp);
 	for (i = 0; i < resp->max_rd; i++)
 		resp->rd[i].state = XROCE_RD_FREE;
 	resp->rd_tail = 0;
 	resp->rd_active = 0;
-	resp->nak = 0;
 	resp->cnp = false;
-	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
 }
 
 static __be32 xroce_resp_smsn(u8 syndrome, u32 msn)
@@ -141,8 +151,7 @@ static enum xroce_counter xroce_resp_counter(u8 syndrome)
 		return XROCE_CNT_ACKS_SENT;
 	if ((syndrome & XROCE_AETH_TYPE) == XROCE_AETH_RNR)
 		return XROCE_CNT_RNR_SENT;
-	return syndrome == XROCE_NAK_PSN ? XROCE_CNT_NAK_SEQ_SENT :
-					   XROCE_CNT_NAK_SENT;
+	return syndrome == XROCE_NAK_PSN ? XROCE_CNT_NAK_SEQ_SENT : XROCE_CNT_NAK_SENT;
 }
 
 /**
@@ -189,11 +198,9 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 					 xroce_psn_add(qp->hot.epsn, XROCE_PSN_MASK));
 	else
 		return NULL;
-	if (f) {
-		/* A NAK acknowledges what was executed before. */
-		resp->nak = 0;
-		qp->hot.resp_flags &= ~XROCE_RESP_ACK;
-	}
+	/* A NAK acknowledges what was executed before. */
+	if (f)
+		xroce_resp_mute(qp);
 	return f;
 }
 
@@ -237,8 +244,6 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 	struct xroce_resp *resp = &qp->resp;
 	struct xroce_rd *rd;
 
-	if (qp->hot.state == XROCE_QPS_ERR)
-		return;
 	if (f->kind == XROCE_FRAME_CNP) {
 		resp->cnp = true;
 		return;
@@ -252,8 +257,10 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 		}
 		return;
 	}
-	if (f->slot >= resp->max_rd)
-		return;		/* connected anew meanwhile */
+	if (qp->dead || qp->hot.state == XROCE_QPS_ERR) {
+		xroce_resp_mute(qp);
+		return;
+	}
 	rd = &resp->rd[f->slot];
 	if (rd->state == XROCE_RD_FREE ||
 	    ((f->psn - rd->start) & XROCE_PSN_MASK) >= ((rd->next - rd->start) & XROCE_PSN_MASK))

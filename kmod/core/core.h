@@ -690,7 +690,7 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout);
  * What the environment supplies.
  *
  * xroce_env_timer(): call xroce_qp_timer() at @when or soon after; an earlier
- *	call pending is kept, a later one is moved forward.
+ *	call pending is kept, a later one is moved forward. Never for a dead QP.
  * xroce_env_frame(): a frame of @len bytes, or NULL: tried again a little later.
  * xroce_env_xmit(): send in order; only the QP's sender calls it, without its
  *	lock. The first n returned are taken, the rest stay the caller's; but where

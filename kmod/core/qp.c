@@ -49,6 +49,7 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	req->recovering = false;
 	req->asking = false;
 	req->since_ackreq = 0;
+	resp->nak = 0;
 	resp->fatal = false;
 	resp->wqe_held = false;
 	resp->cnp_next = 0;
@@ -236,8 +237,17 @@ static bool xroce_qp_may(u8 from, u8 to)
 {
 	if (to == XROCE_QPS_RESET || to == XROCE_QPS_ERR)
 		return true;
-	return from != XROCE_QPS_ERR &&
-	       (from != XROCE_QPS_SQE || to == XROCE_QPS_RTS);
+	return from != XROCE_QPS_ERR && (from != XROCE_QPS_SQE || to == XROCE_QPS_RTS);
+}
+
+/* Nothing is heard or asked any more; what is owed is said, without the lock. */
+static void xroce_qp_last_word(struct xroce_qp *qp)
+{
+	qp->hot.state = XROCE_QPS_RESET;
+	xroce_resp_stop(qp);
+	spin_unlock(&qp->lock);
+	xroce_qp_run(qp);
+	spin_lock(&qp->lock);
 }
 
 /**
@@ -253,46 +263,47 @@ static bool xroce_qp_may(u8 from, u8 to)
  */
 int xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
 {
+	bool state = mask & XROCE_ATTR_STATE;
+	int err = -EINVAL;
+
 	local_bh_disable();
 	spin_lock(&qp->lock);
-	if ((mask & XROCE_ATTR_STATE) && !xroce_qp_may(qp->hot.state, attr->state)) {
-		spin_unlock(&qp->lock);
-		local_bh_enable();
-		return -EINVAL;
-	}
+	if (state && !xroce_qp_may(qp->hot.state, attr->state))
+		goto out;
+	if (state && attr->state == XROCE_QPS_RESET)
+		xroce_qp_last_word(qp);
 	xroce_qp_attrs(qp, attr, mask);
-	if (mask & XROCE_ATTR_STATE) {
-		if (attr->state == XROCE_QPS_ERR) {
-			xroce_qp_error(qp);
-		} else {
-			qp->hot.state = attr->state;
-			if (attr->state != XROCE_QPS_SQD)
-				qp->sqd_notify = false;
-			if (attr->state == XROCE_QPS_RESET)
-				xroce_qp_reset(qp);
-		}
+	if (state && attr->state == XROCE_QPS_ERR) {
+		xroce_qp_error(qp);
+	} else if (state) {
+		qp->hot.state = attr->state;
+		if (attr->state != XROCE_QPS_SQD)
+			qp->sqd_notify = false;
+		if (attr->state == XROCE_QPS_RESET)
+			xroce_qp_reset(qp);
 	}
 	xroce_req_drained(qp);
+	err = 0;
+out:
 	spin_unlock(&qp->lock);
 	xroce_qp_run(qp);
 	local_bh_enable();
-	return 0;
+	return err;
 }
 
 /**
- * xroce_qp_kill() - nothing is heard or sent from now on, no timer set
+ * xroce_qp_kill() - nothing is heard from now on, no timer set
  * @qp: the queue pair
  *
- * Process context, BH on. Runs and timers under way find @dead under the lock;
- * the owner waits for them before it frees.
+ * Process context, BH on. An ACK or NAK that is owed is sent, once. Runs and timers
+ * under way find @dead under the lock; the owner waits for them before it frees.
  */
 void xroce_qp_kill(struct xroce_qp *qp)
 {
 	local_bh_disable();
 	spin_lock(&qp->lock);
 	qp->dead = true;
-	qp->hot.state = XROCE_QPS_RESET;
-	xroce_resp_stop(qp);
+	xroce_qp_last_word(qp);
 	spin_unlock(&qp->lock);
 	local_bh_enable();
 }

@@ -433,8 +433,7 @@ static void xroce_resp_duplicate(struct xroce_qp *qp, const struct xroce_pkt *pk
 		return;
 	}
 	rd = xroce_resp_find(resp, pkt->psn);
-	if (!rd || rd->kind != (pkt->info & XROCE_RD_KINDS) ||
-	    rd->rkey != pkt->rkey)
+	if (!rd || rd->kind != (pkt->info & XROCE_RD_KINDS) || rd->rkey != pkt->rkey)
 		goto drop;
 	n = (pkt->psn - rd->psn) & XROCE_PSN_MASK;
 	off = n << qp->hot.mtu_shift;

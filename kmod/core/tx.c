@@ -97,8 +97,7 @@ static void xroce_wait_full(struct xroce_qp *qp)
  */
 void xroce_qp_run(struct xroce_qp *qp)
 {
-	u32 budget = xroce_qp_reliable(qp) ? XROCE_RUN_BUDGET :
-					     XROCE_RUN_BUDGET_LOSSY;
+	u32 budget = xroce_qp_reliable(qp) ? XROCE_RUN_BUDGET : XROCE_RUN_BUDGET_LOSSY;
 	u32 i, n, taken, life;
 
 	spin_lock(&qp->lock);
@@ -114,7 +113,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 		else if (qp->hot.state == XROCE_QPS_SQE)
 			xroce_qp_send_error(qp);
 		qp->nomem = false;
-		n = qp->dead ? 0 : xroce_stage(qp);
+		n = xroce_stage(qp);
 		if (!n)
 			break;
 		life = qp->resets;
@@ -130,15 +129,14 @@ void xroce_qp_run(struct xroce_qp *qp)
 		for (i = n; i-- > taken; )
 			xroce_untaken(qp, i, life);
 		/* What nobody will acknowledge is done now that it is taken. */
-		if (!xroce_qp_reliable(qp) && qp->resets == life &&
-		    xroce_qp_sends(qp))
+		if (!xroce_qp_reliable(qp) && qp->resets == life && xroce_qp_sends(qp))
 			xroce_req_advance(qp, qp->hot.next);
 		if (qp->resp.fatal && !qp->resp.nak && !qp->dead)
 			xroce_qp_error(qp);	/* the NAK has left */
 		budget -= min(budget, n);
 		if (taken < n || !budget) {
 			xroce_qp_count(qp, XROCE_CNT_TX_UNTAKEN, n - taken);
-			if (taken < n && !qp->stage[taken])
+			if (qp->dead || (taken < n && !qp->stage[taken]))
 				xroce_wait_full(qp);
 			else
 				xroce_env_defer(qp);

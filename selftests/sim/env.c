@@ -123,6 +123,8 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when)
 	struct sim_ep *ep = ep_of(qp);
 
 	sim_check(qp->lock.held, "timer set without the QP's lock");
+	if (qp->dead)
+		return;
 	/* Who waits for no answer waits for memory, or for its turn. */
 	sim_check(ep->transport == XROCE_RC || ep->no_frame || qp->req.pace || W->checks_off,
 		  "QP %u: a timer without a reason", ep->idx);

@@ -146,6 +146,17 @@ bug one-retry-less comp 'if (!req->retries) {' 'if (req->retries <= 1) {'
 bug retries-for-ever comp 'req->retries--;' ''
 bug pace-forgets tx 'xroce_env_timer(qp, req->free_at);' ';'
 bug pace-fast tx '(f->len * req->pace >> 20)' '(f->len * req->pace >> 21)'
+bug owed-forgotten answer 'if (resp->rd_active)
+		xroce_resp_mute(qp);' 'xroce_resp_mute(qp);'
+bug owed-unsaid qp '	xroce_qp_run(qp);
+	spin_lock(&qp->lock);' '	spin_lock(&qp->lock);'
+bug owed-in-vain tx 'n = xroce_stage(qp);' 'n = qp->dead ? 0 : xroce_stage(qp);'
+bug owed-too-much answer 'if (resp->rd_active)
+		xroce_resp_mute(qp);' ''
+bug owed-overtakes answer '	if (qp->dead || qp->hot.state == XROCE_QPS_ERR) {
+		xroce_resp_mute(qp);
+		return;
+	}' ''
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
 bug untaken-lost tx 'xroce_req_untaken(qp, f);' ';'
 bug untaken-sent-twice req 'if (f->fresh && ' 'if (0 && '

@@ -107,8 +107,6 @@ static void msgs_free(struct sim_ep *ep)
 
 static void ep_free(struct sim_ep *ep)
 {
-	xroce_qp_kill(&ep->qp);
-	sim_env_check_idle();
 	sim_core_enter();
 	xroce_qp_run(&ep->qp);
 	xroce_qp_timer(&ep->qp);
@@ -140,6 +138,13 @@ void sim_world_free(void)
 	struct sim_ah *ah;
 	u32 i, j;
 
+	/* They may have last words for each other */
+	for (c = W->conns; c; c = c->next) {
+		for (i = 0; i < 2; i++) {
+			xroce_qp_kill(&c->ep[i].qp);
+			sim_env_check_idle();
+		}
+	}
 	for (c = W->conns; c; c = cnext) {
 		cnext = c->next;
 		ep_free(&c->ep[0]);

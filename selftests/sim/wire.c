@@ -626,8 +626,12 @@ void wire_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
 		wire_describe(buf, len, s, sizeof(s));
 		sim_trace("%u -> %s", ep->idx, s);
 	}
-	/* In ERR it may be what was built before, in the same burst. */
-	sim_check(ep->qp.hot.state >= XROCE_QPS_RTR,
+	/*
+	 * In ERR it may be what was built before, in the same burst; and a last
+	 * word is owed to the peer even by a QP on its way to RESET or destroyed.
+	 */
+	sim_check(ep->qp.hot.state >= XROCE_QPS_RTR ||
+		  ((ep->qp.dead || ep->state != SIM_EP_DOWN) && f->is.kind == XROCE_FRAME_ACK),
 		  "QP %u: sends in state %u", ep->idx, ep->qp.hot.state);
 	sim_keys_look(ep);
 	if (ep->transport != XROCE_RC) {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A QP ends, by its user's will, while its peer waits to be told what it has
+ * received. Single-threaded; others send and receive while a burst is with the
+ * device.
+ */
+#include "sim.h"
+
+static struct {
+	u32 how;		/* destroyed, to ERR, to RESET */
+	u32 psn;		/* up to here it had heard */
+	bool done;
+} end;
+
+static void post(struct sim_ep *ep, u8 wr)
+{
+	struct sim_opt opt = { .wr = wr, .len = 4096, .nsge = 1, .signaled = true };
+
+	sim_check(sim_post(ep, &opt), "no room");
+}
+
+static struct sim_ep *begin(u32 how)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+
+	memset(&end, 0, sizeof(end));
+	end.how = how;
+	cfg.smp = 10000;
+	ep = &sim_pair(&cfg)->ep[0];
+	ep->peer->expect_err = true;
+	return ep;
+}
+
+static void end_it(struct sim_ep *ep)
+{
+	W->take = NULL;
+	end.done = true;
+	end.psn = ep->qp.hot.epsn;
+	if (end.how == 0)
+		xroce_qp_kill(&ep->qp);
+	else
+		sim_ep_state(ep, end.how == 1 ? XROCE_QPS_ERR : XROCE_QPS_RESET);
+}
+
+static u32 take_no_ack(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	return ep == &ep->conn->ep[1] && f[0]->is.kind == XROCE_FRAME_ACK ? 0 : n;
+}
+
+/* As soon as it owes an ACK; another CPU may be sending then. */
+static void end_owing(void *arg)
+{
+	struct sim_ep *ep = arg;
+
+	if (ep->qp.hot.resp_flags & XROCE_RESP_ACK)
+		end_it(ep);
+	else
+		sim_at(sim_now() + 100, SIM_EV_FN, end_owing, ep, 0);
+}
+
+static void run_owed(u64 seed)
+{
+	struct sim_ep *ep = begin(sim_below(3));
+	u32 i, n;
+
+	(void)seed;
+	W->take = take_no_ack;
+	sim_at(sim_now(), SIM_EV_FN, end_owing, ep->peer, 0);
+	for (i = 0, n = sim_range(1, 20); i < n; i++)
+		post(ep, XROCE_WR_RDMA_WRITE);
+	/* A reset forgets at once what another CPU was to send. */
+	for (i = 0; i < n && end.how != 2; i++)
+		post(ep->peer, XROCE_WR_RDMA_WRITE);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(end.done && xroce_psn_diff(ep->qp.hot.una, end.psn) >= 0,
+		  "acknowledged up to %06x, not %06x", ep->qp.hot.una, end.psn);
+	sim_world_free();
+}
+
+/* The device has no room for all of an answer, and the QP goes to ERR meanwhile. */
+static u32 take_some(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	if (ep != &ep->conn->ep[1] || f[0]->is.kind != XROCE_FRAME_RD_RESP ||
+	    f[n - 1]->is.kind != XROCE_FRAME_ACK)
+		return n;
+	end_it(ep);
+	return sim_below(n);
+}
+
+/* What is not answered any more is not passed over: who observes the wire sees. */
+static void run_owed_read(u64 seed)
+{
+	struct sim_ep *ep = begin(1);
+	u32 i;
+
+	(void)seed;
+	W->take = take_some;
+	for (i = 0; i < 500 && !end.done; i++) {
+		post(ep, XROCE_WR_RDMA_READ);
+		post(ep, XROCE_WR_RDMA_WRITE);
+		sim_run_until(sim_now() + 200 * SIM_US);
+		sim_poll_all();
+	}
+	sim_run_until(sim_now() + SIM_MS);
+	sim_world_free();
+}
+
+const struct sim_scenario sim_owed_scenarios[] = {
+	{ "owed", "a QP ends that owes an ACK: its peer is told", run_owed, 0, 40 },
+	{ "owed-read", "but not what lies behind a READ unanswered", run_owed_read,
+	  0, 40 },
+	{ NULL, NULL, NULL, 0, 0, false }
+};
