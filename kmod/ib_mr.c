@@ -14,7 +14,7 @@
 
 #define XROCE_MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
-			 IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL)
+			 IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL | IB_ZERO_BASED)
 
 static struct xroce_kmr *to_kmr(struct ib_mr *ib)
 {
@@ -210,7 +210,7 @@ static struct xroce_kmr *kmr_alloc_user(struct ib_pd *pd, u64 length, u64 iova,
 	kmr = kmr_alloc(pd, XROCE_MR);
 	if (!kmr)
 		return ERR_PTR(-ENOMEM);
-	kmr->mr.iova = iova;
+	kmr->mr.iova = access & IB_ZERO_BASED ? 0 : iova;
 	kmr->mr.length = length;
 	kmr->mr.access = access & XROCE_MR_ACCESS;
 	kmr->mr.state = XROCE_KEY_VALID;
@@ -299,7 +299,7 @@ static struct ib_mr *xroce_ib_rereg_user_mr(struct ib_mr *ib, int flags,
 	mr->page_shift = new.page_shift;
 	mr->offset = new.offset;
 	mr->pd = pd;
-	mr->iova = iova;
+	mr->iova = access & IB_ZERO_BASED ? 0 : iova;
 	mr->length = length;
 	mr->access = access & XROCE_MR_ACCESS;
 	xroce_mr_release(mr, XROCE_KEY_VALID);

@@ -441,6 +441,7 @@ int main(int argc, char **argv)
 	run("what a window may open", test_window_rules);
 	run("windows in order with other work", test_window_order);
 	run("region registered anew", test_rereg);
+	run("region that counts from zero", test_zero_based);
 	run("region registered anew to be written", test_rereg_writable);
 	run_dmabuf("region of a dmabuf", test_dmabuf);
 	run_dmabuf("region of a dmabuf: what is refused", test_dmabuf_rules);

@@ -137,6 +137,7 @@ bool test_window_2(void);
 bool test_window_rules(void);
 bool test_window_order(void);
 bool test_rereg(void);
+bool test_zero_based(void);
 bool test_rereg_writable(void);
 
 #endif /* XROCE_VERBS_H */

@@ -412,3 +412,57 @@ bool test_rereg_writable(void)
 		ibv_dereg_mr(owner);
 	return ok;
 }
+
+/* What the region's own addresses are for the user of its L_Key */
+static bool gathers(struct pair *p, uint32_t lkey, uint32_t at, uint32_t off)
+{
+	struct ibv_sge sge = { at, LEN - at, lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+	struct ibv_wc wc;
+
+	fill(1, off, LEN, 8);
+	fill(0, 0, LEN, 9);
+	NEED(!post_recv(p, 0, 1, at, LEN) && !post_wr(p->qp[1], &wr), "post");
+	TRY(reap(p->cq[1], &wc, 1, IBV_WC_SUCCESS));
+	TRY(reap(p->cq[0], &wc, 1, IBV_WC_SUCCESS));
+	NEED(!memcmp(buf + at, buf + BUF_SIZE + off + at, LEN - at), "not what was there");
+	return true;
+}
+
+static bool zero_based(struct pair *p, struct ibv_mr *owner, struct ibv_mw *mw)
+{
+	const uint32_t at = AT + 5;
+	struct ibv_mr *r = ibv_reg_mr(pd, buf + BUF_SIZE + at, LEN, ANY_ACCESS |
+				      IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED);
+	struct ibv_mw_bind_info info;
+
+	(void)owner;
+	NEED(r, "ibv_reg_mr: %s", strerror(errno));
+	TRY(writes(p, r->rkey, 0, at, LEN, 1));
+	TRY(writes(p, r->rkey, LEN - 1, at + LEN - 1, 1, 2));
+	TRY(reach(p, IBV_WR_RDMA_WRITE, r->rkey, LEN, 1, IBV_WC_REM_ACCESS_ERR));
+	TRY(refused_at(p, r->rkey, at, 1));
+	TRY(reach(p, IBV_WR_RDMA_READ, r->rkey, 0, LEN, IBV_WC_SUCCESS));
+	NEED(!memcmp(buf, buf + BUF_SIZE + at, LEN), "not what was read");
+	TRY(gathers(p, r->lkey, 3, at));
+	info = info_of(r, 0, 64, IBV_ACCESS_REMOTE_WRITE);
+	info.addr = 100;
+	TRY(bind(p, mw, info, IBV_WC_SUCCESS));
+	TRY(writes(p, mw->rkey, 100, at + 100, 64, 3));
+	TRY(bind(p, mw, info_of(r, 0, 0, 0), IBV_WC_SUCCESS));
+	NEED(!ibv_rereg_mr(r, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+			   buf + BUF_SIZE, LEN, 0), "translation");
+	TRY(writes(p, r->rkey, 0, 0, LEN, 4));
+	NEED(!ibv_dereg_mr(r), "ibv_dereg_mr");
+	return true;
+}
+
+bool test_zero_based(void)
+{
+	return with_window(IBV_MW_TYPE_1, zero_based);
+}
