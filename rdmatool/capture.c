@@ -244,6 +244,7 @@ static struct xroce_capture *load(const struct xroce_filter *filter, u64 mib)
 {
 	struct xroce_capture *skel;
 	int err;
+	u32 id;
 
 	bpf_log_start();
 	/* The tracepoints' types come from there. */
@@ -259,7 +260,8 @@ static struct xroce_capture *load(const struct xroce_filter *filter, u64 mib)
 	err = bpf_map__set_max_entries(skel->maps.ring, mib << 20);
 	if (!err)
 		err = xroce_capture__load(skel);
-	if (err == -EPERM)
+	/* Where anybody may load programs, but not look at a module's types. */
+	if (err == -EPERM || (err && bpf_btf_get_next_id(0, &id) == -EPERM))
 		fail("capture: not permitted: it needs CAP_SYS_ADMIN of the host");
 	if (!err)
 		err = xroce_capture__attach(skel);

@@ -287,7 +287,7 @@ nobody() {
 
 # Who is nobody in a namespace reads what there is in it and changes nothing
 test_nobody() {
-	local kind now before
+	local kind now before unpriv
 	rdmatool -n xt-ns link add xt1 netdev xt-b xdp native
 	wait_for 20 eval 'rdmatool -n xt-ns -j gid show xt1 | jq -e ".[0]"'
 	for kind in link dev gid qp cq pd stat steer tune; do
@@ -318,6 +318,10 @@ test_nobody() {
 	qp set dev xt1 lqpn 1 steer off
 	capture xt1 -c 1
 	EOF
+	unpriv=$(sysctl -n kernel.unprivileged_bpf_disabled)
+	sysctl -qw kernel.unprivileged_bpf_disabled=0
+	refuses 1 'CAP_SYS_ADMIN' nobody rdmatool capture xt1 -c 1
+	sysctl -qw kernel.unprivileged_bpf_disabled="$unpriv"
 	out=$(whole xt1)
 	[ "$out" = "$before" ] && ok "nothing has changed" ||
 		not_ok "nothing has changed" "$out, not $before"
