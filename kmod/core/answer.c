@@ -257,7 +257,7 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 		}
 		return;
 	}
-	if (qp->dead || qp->hot.state == XROCE_QPS_ERR) {
+	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.state == XROCE_QPS_ERR) {
 		xroce_resp_mute(qp);
 		return;
 	}

@@ -153,7 +153,7 @@ bug owed-unsaid qp '	xroce_qp_run(qp);
 bug owed-in-vain tx 'n = xroce_stage(qp);' 'n = qp->dead ? 0 : xroce_stage(qp);'
 bug owed-too-much answer 'if (resp->rd_active)
 		xroce_resp_mute(qp);' ''
-bug owed-overtakes answer '	if (qp->dead || qp->hot.state == XROCE_QPS_ERR) {
+bug owed-overtakes answer '	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.state == XROCE_QPS_ERR) {
 		xroce_resp_mute(qp);
 		return;
 	}' ''
