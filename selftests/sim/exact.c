@@ -119,38 +119,41 @@ static void drop(struct sim_ep *from, u32 kinds, u32 skip, u32 count)
 		  (unsigned long long)is_n, (unsigned long long)(want)); \
 } while (0)
 
-static void post_quietly(struct sim_ep *ep, u32 n)
+/* Post @n that nobody waits for: they are acknowledged nevertheless. */
+static void quietly(struct sim_ep *ep, u32 n, u32 max)
 {
 	struct sim_opt opt = { .nsge = 1, .wr = XROCE_WR_RDMA_WRITE };
 
 	while (n--) {
-		opt.len = sim_random_len(ep, 8192);
+		opt.len = sim_random_len(ep, max);
 		opt.more = n;
 		sim_check(sim_post(ep, &opt), "no room");
 	}
+	sim_run_until(sim_now() + 5 * SIM_MS);
+	sim_check(ep->wire.una == ep->wire.max, "not acknowledged");
 }
 
 /*
  * Nothing lost: no timer, ACKs are few, and nothing is sent twice but the last of
- * those that nobody waits for, once.
+ * those that nobody waits for, once, and that only if the ACK for what was before
+ * them did not happen to be late enough to speak for them too.
  */
 static void run_quiet(u64 seed)
 {
 	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
-	u32 i, n, quiet = 0;
+	u32 i, n, quiet = 1;
 
 	(void)seed;
 	sim_post_recvs(&c->ep[1]);
+	/* Alone it has nobody to speak for it. */
+	quietly(&c->ep[0], 1, 1 << cfg.mtu_shift);
+	is(ASKED, 1);
 	for (i = 0; i < 20; i++) {
 		sim_post_n(&c->ep[0], sim_range(1, 40));
-		/* Nobody waits for these, and yet they are acknowledged. */
 		n = sim_below(5);
 		quiet += !!n;
-		post_quietly(&c->ep[0], n);
-		sim_run_until(sim_now() + 5 * SIM_MS);
-		sim_check(c->ep[0].wire.una == c->ep[0].wire.max,
-			  "not acknowledged");
+		quietly(&c->ep[0], n, 8192);
 		post(&c->ep[0], XROCE_WR_RDMA_WRITE, 1);
 		sim_settle_all(10 * SIM_MS);
 		sim_post_recvs(&c->ep[1]);
@@ -166,7 +169,7 @@ static void run_quiet(u64 seed)
 	is(NAK_SEQ_SENT, 0);
 	is(IMPLIED_NAK, 0);
 	n = sim_count(XROCE_CNT_ASKED);
-	sim_check(n && n <= quiet, "asked %u times in %u rounds", n, quiet);
+	sim_check(n <= quiet, "asked %u times in %u rounds", n, quiet);
 	is(DUPLICATE, n);
 	sim_check(c->ep[0].wire.retrans == n, "retransmissions");
 	sim_finish();

@@ -157,6 +157,7 @@ bug owed-overtakes answer '	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.stat
 		xroce_resp_mute(qp);
 		return;
 	}' ''
+bug ask-forgotten req '			xroce_req_ask(qp);' '			;'
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
 bug untaken-lost tx 'xroce_req_untaken(qp, f);' ';'
 bug untaken-sent-twice req 'if (f->fresh && ' 'if (0 && '
