@@ -27,8 +27,7 @@ const struct rdma_stat_desc xroce_descs[XROCE_CNT_MAX] = {
 #undef XROCE_CNT_DESC
 };
 
-static struct rdma_hw_stats *xroce_ib_alloc_stats(struct ib_device *ib,
-						  u32 port)
+static struct rdma_hw_stats *xroce_ib_alloc_stats(struct ib_device *ib, u32 port)
 {
 	return rdma_alloc_hw_stats_struct(xroce_descs, XROCE_CNT_MAX,
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);

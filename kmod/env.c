@@ -139,8 +139,7 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when)
  */
 void xroce_timer_init(struct xroce_kqp *kqp)
 {
-	hrtimer_setup(&kqp->timer, timer_fire, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&kqp->timer, timer_fire, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 }
 
 /**

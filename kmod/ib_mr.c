@@ -29,8 +29,7 @@ static int mr_map(struct xroce_mr *mr, struct ib_umem *umem)
 	size_t i = 0, n;
 
 	/* Blocks as large as the memory allows, wherever iova may be. */
-	pgsz = ib_umem_find_best_pgsz(umem, GENMASK(31, PAGE_SHIFT),
-				      umem->address);
+	pgsz = ib_umem_find_best_pgsz(umem, GENMASK(31, PAGE_SHIFT), umem->address);
 	if (!pgsz)
 		return -EINVAL;
 	n = ib_umem_num_dma_blocks(umem, pgsz);
@@ -387,8 +386,7 @@ static int xroce_ib_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
 
 	if (ib->type != IB_MW_TYPE_1 && ib->type != IB_MW_TYPE_2)
 		return -EOPNOTSUPP;
-	kmr = kmr_alloc(ib->pd, ib->type == IB_MW_TYPE_1 ? XROCE_MW_1 :
-							   XROCE_MW_2);
+	kmr = kmr_alloc(ib->pd, ib->type == IB_MW_TYPE_1 ? XROCE_MW_1 : XROCE_MW_2);
 	if (!kmr)
 		return -ENOMEM;
 	mr = kmr_publish(kmr);

@@ -474,8 +474,7 @@ static int xroce_ib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 	init->srq = ib->srq;
 	init->xrcd = ib->xrcd;
 	init->cap = attr->cap;
-	init->sq_sig_type = qp->req.sig_all ? IB_SIGNAL_ALL_WR :
-					      IB_SIGNAL_REQ_WR;
+	init->sq_sig_type = qp->req.sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->qp_type = ib->qp_type;
 	xroce_kqp_put(kqp);
 	return 0;

@@ -60,8 +60,7 @@ static int xroce_ib_create_srq(struct ib_srq *ib,
 	if (!atomic_add_unless(&link->srqs, 1, XROCE_MAX_SRQ))
 		return -ENOMEM;
 	srq->ring = xroce_rq_alloc(&srq->rq, xroce_udata_uctx(udata),
-				   &init->attr.max_wr, init->attr.max_sge,
-				   &resp.ring);
+				   &init->attr.max_wr, init->attr.max_sge, &resp.ring);
 	srq->rq.pd = ib->pd;
 	srq->rq.limit = init->attr.srq_limit;
 	srq->max_wr = init->attr.max_wr;

@@ -54,8 +54,7 @@ int xroce_steer_cpu(const struct xroce_kqp *kqp)
 	if (!READ_ONCE(kqp->link->steers))
 		return XROCE_XDP_CPU_STAY;
 	n = cpumask_weight(steer);
-	cpu = cpumask_nth(reciprocal_scale(hash_32(kqp->qp.hot.qpn, 32), n),
-			  steer);
+	cpu = cpumask_nth(reciprocal_scale(hash_32(kqp->qp.hot.qpn, 32), n), steer);
 	/* The mask may have shrunk meanwhile. */
 	return cpu < nr_cpu_ids ? cpu : XROCE_XDP_CPU_STAY;
 }
@@ -94,8 +93,7 @@ __bpf_kfunc_start_defs();
  * bridge take it along. Return: 1 if GID and MAC are, also when the link is on a
  * VLAN of that netdev, or else 0.
  */
-__bpf_kfunc int bpf_xroce_addr(struct xdp_md *ctx, const void *addr,
-			       u32 addr__sz)
+__bpf_kfunc int bpf_xroce_addr(struct xdp_md *ctx, const void *addr, u32 addr__sz)
 {
 	const struct net_device *dev = ((struct xdp_buff *)ctx)->rxq->dev;
 	struct xroce_xdp_addr to;

@@ -33,8 +33,7 @@ static void pma_counters(const struct xroce_link *link, const u64 traffic[4],
 
 	p->port_rcv_errors = cpu_to_be16(min(pma_rcv_errors(link), U16_MAX));
 	p->port_xmit_discards =
-		cpu_to_be16(min(xroce_link_count(link, XROCE_CNT_TX_DROPPED),
-				U16_MAX));
+		cpu_to_be16(min(xroce_link_count(link, XROCE_CNT_TX_DROPPED), U16_MAX));
 	p->port_rcv_constraint_errors =
 		min(xroce_link_count(link, XROCE_CNT_DROP_PKEY), U8_MAX);
 	for (i = 0; i < 4; i++)

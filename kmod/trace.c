@@ -201,8 +201,7 @@ void xroce_packet_rx(struct xroce_link *link, struct sk_buff *skb, u8 verdict)
  * @xdp: the frame, from its Ethernet header on
  * @verdict: as above, or XROCE_VERDICT_XDP + &enum xroce_xdp_stat
  */
-void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
-			 u8 verdict)
+void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp, u8 verdict)
 {
 	/* Read from the Ethernet header on. */
 	struct xroce_krx krx = {

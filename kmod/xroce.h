@@ -385,8 +385,7 @@ void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry);
  */
 extern struct xroce_table xroce_qps, xroce_mrs, xroce_ahs, xroce_srqs;
 int xroce_table_reserve(struct xroce_table *t, struct xroce_entry *e);
-void xroce_table_publish(struct xroce_table *t, struct xroce_entry *e,
-			 void *object);
+void xroce_table_publish(struct xroce_table *t, struct xroce_entry *e, void *object);
 void xroce_table_del(struct xroce_table *t, struct xroce_entry *e);
 struct xroce_qp *xroce_table_qp(u32 qpn);
 void *xroce_table_next(struct xroce_table *t, u32 *number);
@@ -494,8 +493,7 @@ struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp,
 				     struct xroce_frame *f);
 void xroce_packet_sent(struct xroce_packet *p, u8 verdict);
 void xroce_packet_rx(struct xroce_link *link, struct sk_buff *skb, u8 verdict);
-void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
-			 u8 verdict);
+void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp, u8 verdict);
 
 /* The same, where nobody may be looking. */
 static inline struct xroce_packet *xroce_trace_tx(struct xroce_kqp *kqp,
@@ -553,8 +551,7 @@ struct xroce_nl_kind {
 };
 
 /* A ring's @prod is the user's: it is believed no further than the depth. */
-static inline u32 xroce_ring_fill(const struct xroce_ring *ring, u32 cons,
-				  u32 depth)
+static inline u32 xroce_ring_fill(const struct xroce_ring *ring, u32 cons, u32 depth)
 {
 	return ring ? min(READ_ONCE(ring->prod) - cons, depth) : 0;
 }
