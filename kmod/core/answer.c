@@ -145,15 +145,6 @@ static struct xroce_frame *xroce_resp_cnp_frame(struct xroce_qp *qp)
 	return f;
 }
 
-static enum xroce_counter xroce_resp_counter(u8 syndrome)
-{
-	if ((syndrome & XROCE_AETH_TYPE) == XROCE_AETH_ACK)
-		return XROCE_CNT_ACKS_SENT;
-	if ((syndrome & XROCE_AETH_TYPE) == XROCE_AETH_RNR)
-		return XROCE_CNT_RNR_SENT;
-	return syndrome == XROCE_NAK_PSN ? XROCE_CNT_NAK_SEQ_SENT : XROCE_CNT_NAK_SENT;
-}
-
 /**
  * xroce_resp_next() - build the next answer that is owed
  * @qp: the queue pair
@@ -219,19 +210,6 @@ void xroce_resp_marked(struct xroce_qp *qp)
 		return;
 	qp->resp.cnp_next = now + READ_ONCE(qp->dev->cnp_gap);
 	qp->resp.cnp = true;
-}
-
-/**
- * xroce_resp_taken() - the device took an answer
- * @qp: the queue pair; its lock is not needed
- * @f: what the frame was
- */
-void xroce_resp_taken(struct xroce_qp *qp, const struct xroce_staged *f)
-{
-	if (f->kind == XROCE_FRAME_CNP)
-		xroce_qp_count(qp, XROCE_CNT_CNP_SENT, 1);
-	else if (f->kind == XROCE_FRAME_ACK)
-		xroce_qp_count(qp, xroce_resp_counter(f->syndrome), 1);
 }
 
 /**

@@ -216,14 +216,14 @@ enum xroce_frame_kind {
  * @kind: enum xroce_frame_kind
  * @slot: XROCE_FRAME_RD_RESP: index in xroce_resp.rd
  * @syndrome: XROCE_FRAME_ACK: what it says
- * @fresh: XROCE_FRAME_REQ: was never sent before
+ * @again: XROCE_FRAME_REQ: what counts it, was it sent before, 0 if not
  */
 struct xroce_staged {
 	u32 psn;
 	u8 kind;
 	u8 slot;
 	u8 syndrome;
-	bool fresh;
+	u8 again;
 };
 
 /**
@@ -417,6 +417,7 @@ struct xroce_resp {
  * @sending: someone is in xroce_qp_run() and sends for all
  * @nomem: a frame was not to be had; the run is tried again
  * @full: runs in a row that found no room in the device
+ * @less: than XROCE_BATCH so many are staged at a time, since the device took no more
  * @xrcd: XRC target: its domain, compared only. It sends nothing, and has @rq,
  *	@rcq and @resp.pd only while a request is executed: of the queue named
  * @established: XROCE_EVENT_COMM_EST has been raised
@@ -452,6 +453,7 @@ struct xroce_qp {
 	u32 qkey;
 	u16 pkey;
 	u8 full;
+	u8 less;
 	u8 verdict;
 	u8 err_status;
 	u8 err_nak;
@@ -626,7 +628,6 @@ void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe, bool solici
 struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
 void xroce_resp_stop(struct xroce_qp *qp);
 void xroce_resp_marked(struct xroce_qp *qp);
-void xroce_resp_taken(struct xroce_qp *qp, const struct xroce_staged *f);
 void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f);
 
 /* dgram.c: datagrams to a UD QP. Under the QP's lock. */

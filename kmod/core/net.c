@@ -192,7 +192,8 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	}
 	f->is.kind = XROCE_FRAME_REQ;
 	f->is.psn = psn;
-	f->is.fresh = xroce_psn_diff(psn, qp->hot.max) >= 0;
+	f->is.again = xroce_psn_diff(psn, qp->hot.max) >= 0 ? 0 :
+		      qp->req.asking ? XROCE_CNT_ASKED : XROCE_CNT_RETRANS;
 	f->l2_len = av->l2_len;
 	f->bth = av->l3_len;
 	f->route = av->route;

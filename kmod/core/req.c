@@ -337,9 +337,16 @@ void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
  */
 void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 {
+	u32 since = qp->req.since_ackreq;
+
 	xroce_req_rewind(qp, f->psn);
+	/* If it asked for an ACK, so will what follows now. */
+	if (xroce_qp_reliable(qp))
+		qp->req.since_ackreq = since ? since - 1 : qp->req.cwnd;
+	if (f->again == XROCE_CNT_ASKED && qp->hot.next == f->psn)
+		qp->req.asking = true;
 	/* Yet to be sent; though a peer may have guessed and acknowledged it. */
-	if (f->fresh && xroce_psn_diff(qp->hot.max, f->psn) > 0)
+	if (!f->again && xroce_psn_diff(qp->hot.max, f->psn) > 0)
 		qp->hot.max = xroce_psn_diff(qp->hot.next, f->psn) > 0 ?
 			      qp->hot.next : f->psn;
 }
@@ -453,8 +460,9 @@ bool xroce_req_timer(struct xroce_qp *qp, u64 now)
 
 static bool xroce_req_open(const struct xroce_qp *qp)
 {
-	if (!xroce_qp_reliable(qp))
-		return true;	/* what the device takes is not in flight */
+	/* What the device takes is not in flight, or what goes again is already. */
+	if (!xroce_qp_reliable(qp) || qp->req.asking)
+		return true;
 	return (u32)xroce_psn_diff(qp->hot.next, qp->hot.una) < qp->req.cwnd;
 }
 
@@ -509,9 +517,6 @@ static void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e, u32 n
 	struct xroce_hot *hot = &qp->hot;
 	struct xroce_req *req = &qp->req;
 
-	if (xroce_psn_diff(hot->next, hot->max) < 0)
-		xroce_qp_count(qp, req->asking ? XROCE_CNT_ASKED :
-				XROCE_CNT_RETRANS, 1);
 	hot->next = xroce_psn_add(hot->next, n);
 	if (xroce_psn_diff(hot->next, hot->max) > 0)
 		hot->max = hot->next;

@@ -48,7 +48,7 @@ static struct xroce_frame *xroce_paced_next(struct xroce_qp *qp)
 static u32 xroce_stage(struct xroce_qp *qp)
 {
 	/* One finds out as well as many whether there is room again. */
-	u32 most = qp->full ? 1 : XROCE_BATCH, n = 0;
+	u32 most = qp->full ? 1 : XROCE_BATCH - qp->less, n = 0;
 	struct xroce_frame *f;
 
 	while (n < most) {
@@ -61,6 +61,26 @@ static u32 xroce_stage(struct xroce_qp *qp)
 		qp->stage[n++] = f;
 	}
 	return n;
+}
+
+static enum xroce_counter xroce_answer_counter(u8 syndrome)
+{
+	if ((syndrome & XROCE_AETH_TYPE) == XROCE_AETH_ACK)
+		return XROCE_CNT_ACKS_SENT;
+	if ((syndrome & XROCE_AETH_TYPE) == XROCE_AETH_RNR)
+		return XROCE_CNT_RNR_SENT;
+	return syndrome == XROCE_NAK_PSN ? XROCE_CNT_NAK_SEQ_SENT : XROCE_CNT_NAK_SENT;
+}
+
+/* Only now does it count. Needs no lock. */
+static void xroce_taken(struct xroce_qp *qp, const struct xroce_staged *f)
+{
+	if (f->kind == XROCE_FRAME_CNP)
+		xroce_qp_count(qp, XROCE_CNT_CNP_SENT, 1);
+	else if (f->kind == XROCE_FRAME_ACK)
+		xroce_qp_count(qp, xroce_answer_counter(f->syndrome), 1);
+	else if (f->kind == XROCE_FRAME_REQ && f->again)
+		xroce_qp_count(qp, f->again, 1);
 }
 
 /*
@@ -122,10 +142,14 @@ void xroce_qp_run(struct xroce_qp *qp)
 			xroce_frame_seal(qp->stage[i]);
 		taken = xroce_env_xmit(qp, qp->stage, n);
 		for (i = 0; i < taken; i++)
-			xroce_resp_taken(qp, &qp->staged[i]);
+			xroce_taken(qp, &qp->staged[i]);
 		spin_lock(&qp->lock);
 		if (taken)
 			qp->full = 0;
+		if (taken < n)
+			qp->less = XROCE_BATCH - max(taken, 1u);
+		else
+			qp->less -= !!qp->less;
 		for (i = n; i-- > taken; )
 			xroce_untaken(qp, i, life);
 		/* What nobody will acknowledge is done now that it is taken. */

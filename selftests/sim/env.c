@@ -207,9 +207,13 @@ static void give_away(struct sim_ep *ep, struct xroce_frame *f)
 	xroce_env_frame_free(f);
 }
 
+/* What other CPUs do while a burst is sent takes less than any ACK timeout. */
+#define BURST_MAX	SIM_MS
+
 u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 {
 	SIM_OUTSIDE();
+	u64 end = sim_now() + BURST_MAX, when;
 	struct sim_ep *ep = ep_of(qp);
 	u32 i, taken = n;
 	int bh = bh_off;
@@ -238,7 +242,7 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 	if (sim_chance(W->cfg.smp) && W->depth < 3) {
 		bh_off = 0;
 		W->depth++;
-		for (i = sim_range(1, 4); i; i--)
+		for (i = sim_range(1, 4); i && sim_next_time(&when) && when <= end; i--)
 			sim_step();
 		W->depth--;
 		bh_off = bh;

@@ -781,11 +781,39 @@ static u32 refused;
 static u32 take_no_repeat(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
 	(void)ep;
-	if (f[0]->is.kind != XROCE_FRAME_REQ || f[0]->is.fresh)
+	if (f[0]->is.kind != XROCE_FRAME_REQ || !f[0]->is.again)
 		return n;
 	refused++;
 	W->take = NULL;
 	return 0;
+}
+
+static u32 take_two(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)ep;
+	(void)f;
+	return min(n, 2u);
+}
+
+/* What is built for a device that has no room is work for nothing. */
+static void run_less(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_conn *c;
+	u64 untaken;
+
+	(void)seed;
+	cfg.mtu_shift = 8;
+	c = sim_pair(&cfg);
+	W->take = take_two;
+	post(&c->ep[0], XROCE_WR_RDMA_WRITE, 200 << cfg.mtu_shift);
+	sim_settle_all(SIM_SEC);
+	untaken = sim_count(XROCE_CNT_TX_UNTAKEN);
+	sim_check(untaken >= 10 && untaken < 200 / 2,
+		  "%llu packets of 200 were built more than once",
+		  (unsigned long long)untaken);
+	is(RETRANS, 0);
+	sim_finish();
 }
 
 /* Lost with nobody waiting for it; and what asks has no room in the device. */
@@ -806,6 +834,8 @@ static void run_ask_untaken(u64 seed)
 	sim_run_until(sim_now() + 20 * SIM_MS);
 	sim_check(refused == 1, "nothing was refused");
 	sim_check(c->ep[0].wire.una == c->ep[0].wire.max, "not acknowledged");
+	is(ASKED, 1);
+	is(RETRANS, 0);
 	post(&c->ep[0], XROCE_WR_RDMA_WRITE, 1);
 	sim_settle_all(SIM_SEC);
 	is(TIMEOUT, 0);
@@ -817,6 +847,8 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	  10 },
 	{ "untaken", "the device is full at times: nothing sent twice",
 	  run_untaken, 0, 40 },
+	{ "less", "the device takes two at a time: no more are built", run_less, 0,
+	  3 },
 	{ "lost-request", "recovered by one NAK", run_lost_request, 0, 60 },
 	{ "late-nak", "a NAK behind the ACK that it should precede", run_late_nak,
 	  0, 40 },

@@ -160,7 +160,9 @@ bug owed-overtakes answer '	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.stat
 bug ask-forgotten req '			xroce_req_ask(qp);' '			;'
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
 bug untaken-lost tx 'xroce_req_untaken(qp, f);' ';'
-bug untaken-sent-twice req 'if (f->fresh && ' 'if (0 && '
+bug untaken-unasked req 'if (f->again == XROCE_CNT_ASKED && ' 'if (0 && '
+bug never-less tx 'XROCE_BATCH - qp->less, n = 0' 'XROCE_BATCH, n = 0'
+bug untaken-sent-twice req 'if (!f->again && ' 'if (0 && '
 bug untaken-answer-lost tx 'xroce_resp_untaken(qp, f);' ';'
 bug untaken-after-reset tx 'if (qp->resets == life) {' 'if (1) {'
 bug dropped-lost tx 'xroce_wait_full(qp);' ';'
@@ -242,9 +244,9 @@ bug sqe-no-late-flush tx \
 	'else if (qp->hot.state == XROCE_QPS_SQE)\n\t\t\txroce_qp_send_error(qp);' ''
 bug sqe-deaf rx 'case XROCE_QPS_SQE:\n' ''
 bug sqd-no-event req 'xroce_env_qp_event(qp, XROCE_EVENT_SQ_DRAINED);' ''
-bug sqd-not-at-once qp '\txroce_req_drained(qp);\n\tspin_unlock' '\tspin_unlock'
+bug sqd-not-at-once qp '\txroce_req_drained(qp);\n\terr = 0;' '\terr = 0;'
 bug sqd-two-events req 'qp->sqd_notify = false;' ''
-bug sqd-stale-event qp 'if (attr->state != XROCE_QPS_SQD)\n\t\t\t\tqp->sqd_notify = false;' ''
+bug sqd-stale-event qp 'if (attr->state != XROCE_QPS_SQD)\n\t\t\tqp->sqd_notify = false;' ''
 bug sqd-fails req 'if (!e->started && qp->hot.state == XROCE_QPS_SQD)' 'if (0)'
 
 # shared receive queues

@@ -12,9 +12,10 @@ static struct {
 	bool done;
 } end;
 
-static void post(struct sim_ep *ep, u8 wr)
+static void post(struct sim_ep *ep, u8 wr, bool more)
 {
-	struct sim_opt opt = { .wr = wr, .len = 4096, .nsge = 1, .signaled = true };
+	struct sim_opt opt = { .wr = wr, .len = 4096, .nsge = 1, .signaled = true,
+			       .more = more };
 
 	sim_check(sim_post(ep, &opt), "no room");
 }
@@ -68,10 +69,10 @@ static void run_owed(u64 seed)
 	W->take = take_no_ack;
 	sim_at(sim_now(), SIM_EV_FN, end_owing, ep->peer, 0);
 	for (i = 0, n = sim_range(1, 20); i < n; i++)
-		post(ep, XROCE_WR_RDMA_WRITE);
+		post(ep, XROCE_WR_RDMA_WRITE, false);
 	/* A reset forgets at once what another CPU was to send. */
 	for (i = 0; i < n && end.how != 2; i++)
-		post(ep->peer, XROCE_WR_RDMA_WRITE);
+		post(ep->peer, XROCE_WR_RDMA_WRITE, false);
 	sim_run_until(sim_now() + SIM_MS);
 	sim_check(end.done && xroce_psn_diff(ep->qp.hot.una, end.psn) >= 0,
 		  "acknowledged up to %06x, not %06x", ep->qp.hot.una, end.psn);
@@ -97,8 +98,9 @@ static void run_owed_read(u64 seed)
 	(void)seed;
 	W->take = take_some;
 	for (i = 0; i < 500 && !end.done; i++) {
-		post(ep, XROCE_WR_RDMA_READ);
-		post(ep, XROCE_WR_RDMA_WRITE);
+		/* Together, so that both are answered in one burst. */
+		post(ep, XROCE_WR_RDMA_READ, true);
+		post(ep, XROCE_WR_RDMA_WRITE, false);
 		sim_run_until(sim_now() + 200 * SIM_US);
 		sim_poll_all();
 	}
