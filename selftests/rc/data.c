@@ -4,8 +4,11 @@
  * inline, fenced, unsignalled, solicited, and the largest message there is.
  * Bytes are compared at the receiver, with those before and behind them.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -471,4 +474,104 @@ void test_big(void)
 	report(largest(base, key), "WRITE of 2^31 bytes");
 	for (s = A; s <= B; s++)
 		dereg_mr(s, 1);
+}
+
+/* The process at the other end, -1 when it is on another host. */
+static pid_t other_process(void)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(ends[B].fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		return -1;
+	return cred.pid > 0 ? cred.pid : -1;
+}
+
+static bool is_stopped(pid_t pid)
+{
+	char path[32], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(f);
+	return state == 'T';
+}
+
+/* All that A can do by itself; what B has to take its turn for, it has posted. */
+static enum result unattended(uint64_t cell, uint32_t len)
+{
+	struct wr w = simple_wr(A, IBV_WR_RDMA_WRITE, SRC_OFF, len, DST_OFF);
+	uint64_t at = ends[A].base + DST_OFF, own = ends[A].base;
+	struct wc wc;
+
+	TRY(send_wr(A, 0, &w));
+	TRY(one_ok(A, 0, &wc));
+	guard(A, at, len);
+	w = simple_wr(A, IBV_WR_RDMA_READ, DST_OFF, len, DST_OFF);
+	TRY(send_wr(A, 0, &w));
+	TRY(one_ok(A, 0, &wc));
+	TRY(landed(A, at, len));
+	w = simple_wr(A, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, cell);
+	w.compare = 5;
+	TRY(send_wr(A, 0, &w));
+	TRY(one_ok(A, 0, &wc));
+	NEED(get64(A, own) == 1000, "FETCH_ADD gave %llu",
+	     (unsigned long long)get64(A, own));
+	w = simple_wr(A, IBV_WR_ATOMIC_CMP_AND_SWP, 0, 8, cell);
+	w.compare = 1005;
+	w.swap = 77;
+	TRY(send_wr(A, 0, &w));
+	TRY(one_ok(A, 0, &wc));
+	NEED(get64(A, own) == 1005, "CMP_SWAP gave %llu",
+	     (unsigned long long)get64(A, own));
+	w = simple_wr(A, IBV_WR_SEND, SRC_OFF, len, 0);
+	TRY(send_wr(A, 0, &w));
+	return one_ok(A, 0, &wc);
+}
+
+static enum result while_stopped(pid_t pid)
+{
+	uint64_t cell = 128, took = DST_OFF + ARENA / 4;
+	const uint32_t len = 70001;
+	enum result res;
+	struct wc wc;
+	struct wr w;
+	int i;
+
+	TRY(pair_up(0, NULL, NULL));
+	fill(A, ends[A].base + SRC_OFF, len, SEED_SRC);
+	guard(B, ends[B].base + DST_OFF, len);
+	guard(B, ends[B].base + took, len);
+	set64(B, ends[B].base + cell, 1000);
+	w = simple_wr(B, 0, took, len, 0);
+	TRY(recv_wr(B, 0, &w));
+	NEED(!kill(pid, SIGSTOP), "process %d cannot be stopped", pid);
+	for (i = 0; i < 5000 && !is_stopped(pid); i++)
+		usleep(1000);
+	res = is_stopped(pid) ? unattended(cell, len) :
+	      failed("process %d does not stop", pid);
+	if (res == PASS && !is_stopped(pid))
+		res = failed("process %d went on by itself", pid);
+	kill(pid, SIGCONT);
+	TRY(res);
+	TRY(landed(B, ends[B].base + DST_OFF, len));
+	NEED(get64(B, ends[B].base + cell) == 77, "the atomics left %llu",
+	     (unsigned long long)get64(B, ends[B].base + cell));
+	TRY(one_ok(B, 0, &wc));
+	NEED(wc.len == len, "received length %u, not %u", wc.len, len);
+	TRY(landed(B, ends[B].base + took, len));
+	return unpair(0);
+}
+
+void test_stopped(void)
+{
+	pid_t pid = other_process();
+
+	report(pid < 0 ? skipped("it is on another host") : while_stopped(pid),
+	       "WRITE, READ, atomics and SEND while the other process is stopped");
 }

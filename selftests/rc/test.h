@@ -114,5 +114,6 @@ void test_error(void);
 void test_retry(void);
 void test_many(void);
 void test_mix(void);
+void test_stopped(void);
 
 #endif /* XROCE_TEST_H */

@@ -28,6 +28,7 @@ unsigned int opt_rounds = 8;
 uint32_t opt_timeout = 16;
 uint64_t opt_seed = 1;
 
+static FILE *opt_log;
 static char reason[512];
 static unsigned int counts[3];
 
@@ -43,6 +44,7 @@ static const struct {
 	{ "retry", test_retry, "RNR and vanished peers" },
 	{ "many", test_many, "QPs, atomics and READs in parallel" },
 	{ "mix", test_mix, "random operations, -r rounds of 64" },
+	{ "stopped", test_stopped, "the other end's process stopped" },
 };
 
 static enum result keep(enum result res, const char *fmt, va_list ap)
@@ -190,12 +192,25 @@ enum result dereg_mr(enum side s, uint32_t i)
 	return ask(s, &c, &r, "deregister memory");
 }
 
+/* What does not differ from run to run: not the QP's number, but its index. */
+static void log_wc(enum side s, const struct wc *wc)
+{
+	uint32_t i;
+
+	for (i = 0; i < MAX_QP && ends[s].qpn[i] != wc->qpn; )
+		i++;
+	fprintf(opt_log, "%c %u %s id=%#llx status=%u opcode=%u len=%u imm=%#x flags=%#x\n",
+		'A' + s, i, wc->opcode & IBV_WC_RECV ? "recv" : "send",
+		(unsigned long long)wc->id, wc->status, wc->opcode, wc->len,
+		wc->imm, wc->flags);
+}
+
 enum result reap_within(enum side s, uint32_t i, uint32_t n, struct wc *wc,
 			uint32_t ms)
 {
 	struct cmd c = { .op = CMD_POLL, .i = i, .v = ms };
+	uint32_t got, k;
 	struct rep r;
-	uint32_t got;
 
 	for (got = 0; got < n; got += r.n) {
 		c.len = n - got;
@@ -203,6 +218,8 @@ enum result reap_within(enum side s, uint32_t i, uint32_t n, struct wc *wc,
 		NEED(r.n, "%u of %u completions on %c within %u ms", got, n,
 		     'A' + s, ms);
 		memcpy(wc + got, r.wc, r.n * sizeof(*wc));
+		for (k = 0; opt_log && k < r.n; k++)
+			log_wc(s, &r.wc[k]);
 	}
 	return PASS;
 }
@@ -366,7 +383,8 @@ static int usage(void)
 	fprintf(stderr, "usage: xroce_rc -s|-c PATH|HOST:PORT -d DEV [-x] [-6] [-m MTU]\n"
 		"		[-r ROUNDS] [-S SEED] [-t TIMEOUT]\n"
 		"		[-D COMMAND -U COMMAND (link down, up)]\n"
-		"		[-L COMMAND -M COMMAND (its MTU 600, as before)] TEST...\n");
+		"		[-L COMMAND -M COMMAND (its MTU 600, as before)]\n"
+		"		[-l FILE (each completion)] TEST...\n");
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		fprintf(stderr, "  %-6s %s\n", tests[i].name, tests[i].what);
 	return 2;
@@ -390,7 +408,7 @@ int main(int argc, char **argv)
 	struct cmd bye = { .op = CMD_BYE };
 	int opt, mtu = 0;
 
-	while ((opt = getopt(argc, argv, "s:c:d:x6m:r:S:t:D:U:L:M:")) != -1) {
+	while ((opt = getopt(argc, argv, "s:c:d:x6m:r:S:t:D:U:L:M:l:")) != -1) {
 		switch (opt) {
 		case 's':
 			serve = optarg;
@@ -430,6 +448,11 @@ int main(int argc, char **argv)
 			break;
 		case 'M':
 			opt_more = optarg;
+			break;
+		case 'l':
+			opt_log = fopen(optarg, "w");
+			if (!opt_log)
+				return usage();
 			break;
 		default:
 			return usage();

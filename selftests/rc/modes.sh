@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# The same work with XDP off, generic and native: the same completions in the same
+# order, and the same counters, but for those that say which way packets went.
+#
+#   +----------+         +----------+
+#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
+#   +----------+         +----------+
+#
+# XROCE_XDP is set here. XROCE_MTU=1500|4500|9000
+
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../lib/topo.sh
+. ../lib/rc.sh
+
+modprobe xroce || skip_all "no module xroce"
+[ "$DEVTYPE" = xroce ] || skip_all "rdma_rxe has one way only"
+logs=$(mktemp -d)
+at_end() { rm -rf "$logs"; }
+trap 'at_end; topo_end' EXIT
+
+# What hangs on who is faster, and which way packets come. All others are the same.
+MAY_DIFFER='ifindex|(sent|rcvd)_(pkts|bytes)|acks_sent|duplicate_request'
+MAY_DIFFER+='|ack_requests_resent|tx_untaken|xdp_[a-z_]*'
+# A netdev without XDP keeps no order from CPU to CPU
+MAY_DIFFER+='|out_of_sequence|naks_seq_sent|packet_seq_err|retransmitted_pkts'
+
+# counters - of both ends, a line each
+counters() {
+	local ns
+	for ns in "$NS1 $RDMA1" "$NS2 $RDMA2"; do
+		in_ns "${ns% *}" rdmatool -d -j stat show "${ns#* }" | jq -r '.[0] |
+			paths(numbers) as $p | "\($p[-1]) \(getpath($p))"' |
+			sed "s/^/${ns#* } /"
+	done
+}
+
+# no_loss - what one end has sent the other has received, both ways
+no_loss() {
+	awk -v a="$RDMA1" -v b="$RDMA2" '
+		{ n[$1, $2] += $3 }
+		END {
+			print n[a, "sent_pkts"], n[b, "rcvd_pkts"],
+			      n[b, "sent_pkts"], n[a, "rcvd_pkts"]
+			exit !(n[a, "sent_pkts"] > 10000 &&
+			       n[a, "sent_pkts"] == n[b, "rcvd_pkts"] &&
+			       n[b, "sent_pkts"] == n[a, "rcvd_pkts"])
+		}' "$1"
+}
+
+# alike A B LINES - the same lines, and enough of them
+alike() {
+	wc -l "$1"
+	[ "$(wc -l <"$1")" -gt "$3" ] && diff "$1" "$2"
+}
+
+for XROCE_XDP in off generic native; do
+	log=$logs/$XROCE_XDP
+	topo_direct "${XROCE_MTU:-4500}"
+	try "$XROCE_XDP: devices" rdma_up
+	rc "$XROCE_XDP" forward -l "$log.wc" data shape mix stopped
+	rc_took_xdp "$XROCE_XDP"
+	counters >"$log.all"
+	grep -vE "^xr. ($MAY_DIFFER) " "$log.all" >"$log.same"
+	# QPs' own order, that of several in one queue is nobody's
+	sort -s -k 1,3 "$log.wc" >"$log.order"
+	try "$XROCE_XDP: nothing is lost" no_loss "$log.all"
+	topo_clear
+done
+for mode in generic native; do
+	try "$mode: the completions of off, in their order" \
+		alike "$logs/off.order" "$logs/$mode.order" 500
+	try "$mode: the counters of off" alike "$logs/off.same" "$logs/$mode.same" 60
+done
+tap_end
