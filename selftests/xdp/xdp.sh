@@ -270,7 +270,34 @@ in_place() {
 	try "a program that lets all pass" \
 		n2 ip link set "$ETH2" xdpdrv obj ../lib/xdp_pass.bpf.o sec xdp.frags
 	try "pass: it sees all" saw MOST ibv_rc_pingpong -c -n 800 -s 6000
+	try "$XROCE_XDP: ours does not push it away" pushes_nobody_away
+	try "pass: it goes" n2 ip link set "$ETH2" xdpdrv off
+	try "$XROCE_XDP: both hosts again" both_again
+	try "$XROCE_XDP: nor is ours pushed away" not_pushed_away
+	try "$XROCE_XDP: $seen again" saw "$seen" ibv_rc_pingpong -c -n 800 -s 6000
 	topo_clear
+}
+
+# Who uses libxdp has a program there too, its dispatcher
+pushes_nobody_away() {
+	local out was
+	was=$(n2 ip -j -d link show "$ETH2" | jq '.[0].xdp.prog.id')
+	out=$(n2 rdmatool link set "$RDMA2" xdp "$XROCE_XDP" 2>&1) && return 1
+	echo "$out"
+	[[ $out == *"$ETH2 has another XDP program"* ]] &&
+		[ "$was" = "$(n2 ip -j -d link show "$ETH2" | jq '.[0].xdp.prog.id')" ]
+}
+both_again() {
+	n1 rdmatool link set "$RDMA1" xdp "$XROCE_XDP" &&
+		n2 rdmatool link set "$RDMA2" xdp "$XROCE_XDP"
+}
+not_pushed_away() {
+	local how
+	for how in xdpdrv xdpgeneric; do
+		! n2 ip -force link set "$ETH2" "$how" obj ../lib/xdp_pass.bpf.o \
+			sec xdp.frags || return
+	done
+	[ "$(xdp_mode "$NS2" "$ETH2")" = "$XROCE_XDP" ]
 }
 
 # Every way in and out that there is, one after the other, until there is enough
