@@ -73,7 +73,10 @@ static uint64_t now(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-/* What the first CPU has idled, in ns: the clock of an idle guest leaps. */
+/*
+ * What the first CPU has idled, in ns: the clock of an idle guest leaps. 0 where
+ * the kernel tells it in hundredths of a second only, as 7.3 does.
+ */
 static uint64_t idle(void)
 {
 	uint64_t ns = 0;
