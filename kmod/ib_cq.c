@@ -23,8 +23,7 @@ static void xroce_kcq_destroy(struct xroce_kcq *kcq)
 	atomic_dec(&link->cqs);
 }
 
-static int xroce_ib_create_cq(struct ib_cq *ib,
-			      const struct ib_cq_init_attr *attr,
+static int xroce_ib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 			      struct uverbs_attr_bundle *attrs)
 {
 	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;

@@ -37,8 +37,7 @@ bool xroce_link_active(const struct xroce_link *link)
 	return netif_running(link->ndev) && netif_carrier_ok(link->ndev);
 }
 
-static int xroce_ib_query_device(struct ib_device *ib,
-				 struct ib_device_attr *attr,
+static int xroce_ib_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 				 struct ib_udata *udata)
 {
 	/* ib_core itself asks without, or with an empty one. */

@@ -40,8 +40,7 @@ static int ksrq_publish(struct xroce_ksrq *srq, const struct ib_srq_init_attr *i
 	return 0;
 }
 
-static int xroce_ib_create_srq(struct ib_srq *ib,
-			       struct ib_srq_init_attr *init,
+static int xroce_ib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 			       struct ib_udata *udata)
 {
 	struct xroce_link *link = to_xlink(ib->device);

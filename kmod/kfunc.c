@@ -16,8 +16,7 @@
 #include "xroce.h"
 
 /* Is a link on the netdev that a frame came by, or on a VLAN of it. */
-static bool link_is_on(const struct xroce_link *link,
-		       const struct net_device *dev)
+static bool link_is_on(const struct xroce_link *link, const struct net_device *dev)
 {
 	const struct net_device *ndev = link->ndev;
 

@@ -48,8 +48,7 @@ static int group_tell(struct xroce_link *link, const union ib_gid *gid, bool joi
 }
 
 /* A membership of @kqp, or of anybody for NULL; and how many there are. */
-static struct xroce_group *group_find(struct xroce_link *link,
-				      const union ib_gid *gid,
+static struct xroce_group *group_find(struct xroce_link *link, const union ib_gid *gid,
 				      const struct xroce_kqp *kqp, u32 *n)
 {
 	struct xroce_group *g, *found = NULL;

@@ -233,8 +233,7 @@ static int xroce_ib_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 	return err;
 }
 
-static int xroce_ib_post_srq_recv(struct ib_srq *ib,
-				  const struct ib_recv_wr *wr,
+static int xroce_ib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 				  const struct ib_recv_wr **bad_wr)
 {
 	struct xroce_ksrq *srq = to_ksrq(ib);

@@ -111,8 +111,7 @@ static void packet_verdict(struct xroce_packet *p)
  *
  * Return: what xroce_packet_sent() is to be called with.
  */
-struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp,
-				     struct xroce_frame *f)
+struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp, struct xroce_frame *f)
 {
 	u32 len = f->l2_len + f->len;
 	struct xroce_packet *p;

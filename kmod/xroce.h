@@ -332,8 +332,7 @@ struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev);
 struct xroce_link *xroce_link_get(struct net_device *ndev);
 struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name);
 bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid);
-struct xroce_link *xroce_link_by_gid_rcu(struct net *net,
-					 const union ib_gid *gid);
+struct xroce_link *xroce_link_by_gid_rcu(struct net *net, const union ib_gid *gid);
 int xroce_link_gid_add(struct xroce_link *link, const union ib_gid *gid, u32 i);
 void xroce_link_gid_del(struct xroce_link *link, u32 index);
 void xroce_link_free(struct xroce_link *link);
@@ -489,8 +488,7 @@ static inline u8 xroce_l3_dsfield(const u8 *l3)
  * trace.c: each packet once, for whoever looks. In the order of a sender: a copy
  * before the frame is given up, its verdict when that is known.
  */
-struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp,
-				     struct xroce_frame *f);
+struct xroce_packet *xroce_packet_tx(struct xroce_kqp *kqp, struct xroce_frame *f);
 void xroce_packet_sent(struct xroce_packet *p, u8 verdict);
 void xroce_packet_rx(struct xroce_link *link, struct sk_buff *skb, u8 verdict);
 void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp, u8 verdict);

@@ -415,6 +415,7 @@ struct xroce_resp {
  *	every reset
  * @resets: how often it was reset: what the device has belongs to one life
  * @sending: someone is in xroce_qp_run() and sends for all
+ * @again: someone else has come meanwhile, who leaves his work to the first
  * @nomem: a frame was not to be had; the run is tried again
  * @full: runs in a row that found no room in the device
  * @less: than XROCE_BATCH so many are staged at a time, since the device took no more
@@ -443,6 +444,7 @@ struct xroce_qp {
 	struct xroce_rq *rq;
 	bool srq;
 	bool sending;
+	bool again;
 	bool nomem;
 	bool established;
 	bool sqd_notify;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The sender of a QP: frames are staged under its lock and sent without it, by
- * one context at a time; whoever comes meanwhile leaves the work to it, since
- * it does not stop before a look under the lock finds nothing to send.
+ * one context at a time; whoever comes meanwhile says so under the lock, and
+ * leaves the work to it.
  */
 #include "core.h"
 
@@ -45,11 +45,10 @@ static struct xroce_frame *xroce_paced_next(struct xroce_qp *qp)
 	return f;
 }
 
-static u32 xroce_stage(struct xroce_qp *qp)
+static u32 xroce_stage(struct xroce_qp *qp, u32 most)
 {
-	/* One finds out as well as many whether there is room again. */
-	u32 most = qp->full ? 1 : XROCE_BATCH - qp->less, n = 0;
 	struct xroce_frame *f;
+	u32 n = 0;
 
 	while (n < most) {
 		f = xroce_resp_owes(qp) ? xroce_resp_next(qp) : NULL;
@@ -118,10 +117,11 @@ static void xroce_wait_full(struct xroce_qp *qp)
 void xroce_qp_run(struct xroce_qp *qp)
 {
 	u32 budget = xroce_qp_reliable(qp) ? XROCE_RUN_BUDGET : XROCE_RUN_BUDGET_LOSSY;
-	u32 i, n, taken, life;
+	u32 i, n, most, taken, life;
 
 	spin_lock(&qp->lock);
 	if (qp->sending) {
+		qp->again = true;
 		spin_unlock(&qp->lock);
 		return;
 	}
@@ -133,7 +133,10 @@ void xroce_qp_run(struct xroce_qp *qp)
 		else if (qp->hot.state == XROCE_QPS_SQE)
 			xroce_qp_send_error(qp);
 		qp->nomem = false;
-		n = xroce_stage(qp);
+		qp->again = false;
+		/* One finds out as well as many whether there is room again. */
+		most = qp->full ? 1 : XROCE_BATCH - qp->less;
+		n = xroce_stage(qp, most);
 		if (!n)
 			break;
 		life = qp->resets;
@@ -166,6 +169,10 @@ void xroce_qp_run(struct xroce_qp *qp)
 				xroce_env_defer(qp);
 			break;
 		}
+		/* There was no more, and nothing has come up since. */
+		if (n < most && !qp->again && !qp->nomem &&
+		    xroce_qp_reliable(qp) && qp->hot.state == XROCE_QPS_RTS)
+			break;
 	}
 	if (qp->nomem)
 		xroce_env_timer(qp, xroce_env_now() + XROCE_NOMEM_WAIT);

@@ -150,7 +150,7 @@ bug owed-forgotten answer 'if (resp->rd_active)
 		xroce_resp_mute(qp);' 'xroce_resp_mute(qp);'
 bug owed-unsaid qp '	xroce_qp_run(qp);
 	spin_lock(&qp->lock);' '	spin_lock(&qp->lock);'
-bug owed-in-vain tx 'n = xroce_stage(qp);' 'n = qp->dead ? 0 : xroce_stage(qp);'
+bug owed-in-vain tx 'n = xroce_stage(qp, most);' 'n = qp->dead ? 0 : xroce_stage(qp, most);'
 bug owed-too-much answer 'if (resp->rd_active)
 		xroce_resp_mute(qp);' ''
 bug owed-overtakes answer '	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.state == XROCE_QPS_ERR) {
@@ -161,7 +161,10 @@ bug ask-forgotten req '			xroce_req_ask(qp);' '			;'
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
 bug untaken-lost tx 'xroce_req_untaken(qp, f);' ';'
 bug untaken-unasked req 'if (f->again == XROCE_CNT_ASKED && ' 'if (0 && '
-bug never-less tx 'XROCE_BATCH - qp->less, n = 0' 'XROCE_BATCH, n = 0'
+bug never-less tx 'XROCE_BATCH - qp->less;' 'XROCE_BATCH;'
+bug not-again tx '		qp->again = true;
+' ''
+bug nothing-since tx '!qp->again && ' ''
 bug untaken-sent-twice req 'if (!f->again && ' 'if (0 && '
 bug untaken-answer-lost tx 'xroce_resp_untaken(qp, f);' ';'
 bug untaken-after-reset tx 'if (qp->resets == life) {' 'if (1) {'
