@@ -100,8 +100,7 @@ static int xroce_ib_counter_update(struct rdma_counter *counter)
 }
 
 #ifdef XROCE_HAVE_COUNTER_PORT
-static int xroce_ib_counter_bind(struct rdma_counter *counter, struct ib_qp *ib,
-				 u32 port)
+static int xroce_ib_counter_bind(struct rdma_counter *counter, struct ib_qp *ib, u32 port)
 #else
 static int xroce_ib_counter_bind(struct rdma_counter *counter, struct ib_qp *ib)
 #endif

@@ -70,6 +70,10 @@ static void kqp_destroy(struct xroce_kqp *kqp)
 	hrtimer_cancel(&kqp->timer);
 	xroce_kqp_put(kqp);
 	wait_for_completion(&kqp->gone);
+	if (kqp->qp.req.trusted && kqp->ib->send_cq)
+		xroce_kcq_settle(to_kcq(kqp->ib->send_cq));
+	if (kqp->qp.req.trusted && kqp->ib->recv_cq)
+		xroce_kcq_settle(to_kcq(kqp->ib->recv_cq));
 	kqp_free(kqp);
 }
 

@@ -22,8 +22,7 @@ static struct xroce_link *nl_link(struct net *net, struct nlattr *name,
 	struct net_device *ndev;
 
 	if (!name == !ifindex) {
-		NL_SET_ERR_MSG(extack,
-			       "name the link either by dev-name or by ifindex");
+		NL_SET_ERR_MSG(extack, "name the link either by dev-name or by ifindex");
 		return ERR_PTR(-EINVAL);
 	}
 	if (name) {
@@ -128,8 +127,7 @@ static int put_steer(struct sk_buff *skb, struct xroce_link *link)
 	int err;
 
 	scoped_guard(mutex, &link->xdp_lock)
-		list = kasprintf(GFP_KERNEL, "%*pbl",
-				 cpumask_pr_args(&link->steer));
+		list = kasprintf(GFP_KERNEL, "%*pbl", cpumask_pr_args(&link->steer));
 	if (!list)
 		return -ENOMEM;
 	err = nla_put_string(skb, XROCE_A_LINK_STEER, list);
@@ -299,8 +297,7 @@ int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
 	int err = 0;
 
 	if (fd && detach) {
-		NL_SET_ERR_MSG(info->extack,
-			       "xdp-fd and xdp-detach exclude each other");
+		NL_SET_ERR_MSG(info->extack, "xdp-fd and xdp-detach exclude each other");
 		return -EINVAL;
 	}
 	link = link_of(info);

@@ -37,8 +37,7 @@ static void pma_counters(const struct xroce_link *link, const u64 traffic[4],
 	p->port_rcv_constraint_errors =
 		min(xroce_link_count(link, XROCE_CNT_DROP_PKEY), U8_MAX);
 	for (i = 0; i < 4; i++)
-		put_unaligned_be32(min(traffic[i], U32_MAX),
-				   &p->port_xmit_data + i);
+		put_unaligned_be32(min(traffic[i], U32_MAX), &p->port_xmit_data + i);
 }
 
 /* Return: the status of the answer. */

@@ -108,8 +108,7 @@ void xroce_env_cq_event(struct xroce_cq *cq)
 		 * list may be empty for two of us: of two kicks at once, queued
 		 * with no lock, the other CPU would never see the end.
 		 */
-		if (llist_add(&kcq->work, &work->cqs) &&
-		    napi_schedule_prep(&work->napi))
+		if (llist_add(&kcq->work, &work->cqs) && napi_schedule_prep(&work->napi))
 			smp_call_function_single_async(cpu, &work->kick);
 	}
 	local_irq_restore(flags);
@@ -174,6 +173,22 @@ void xroce_kcq_put(struct xroce_kcq *kcq)
 {
 	if (refcount_dec_and_test(&kcq->users))
 		complete(&kcq->gone);
+}
+
+/**
+ * xroce_kcq_settle() - wait until the handler calls owed by now have been made
+ * @kcq: a kernel consumer's completion queue
+ *
+ * Process context. ib_free_cq() ends the work that the handler starts, and only then
+ * destroys the CQ: with its last QP gone there may be no call any more.
+ */
+void xroce_kcq_settle(struct xroce_kcq *kcq)
+{
+	u32 owed, handled = atomic_read_acquire(&kcq->handled);
+
+	/* In this order: a call is counted as made only when it is owed no more. */
+	owed = atomic_read(&kcq->events);
+	wait_var_event(&kcq->handled, (u32)atomic_read(&kcq->handled) - handled >= owed);
 }
 
 /* It stays as long as its QP does. */
@@ -269,7 +284,7 @@ static int poll_cqs(struct xroce_work *work, int budget)
 {
 	struct llist_node *node;
 	struct xroce_kcq *kcq;
-	int done;
+	int done, owed;
 
 	for (done = 0; done < budget; done++) {
 		node = work_next(&work->cqs, &work->cqs_todo);
@@ -277,7 +292,13 @@ static int poll_cqs(struct xroce_work *work, int budget)
 			break;
 		kcq = container_of(node, struct xroce_kcq, work);
 		call_cq_handler(kcq);
-		if (atomic_dec_return(&kcq->events))
+		owed = atomic_dec_return(&kcq->events);
+		if (!kcq->ib->uobject) {
+			atomic_inc(&kcq->handled);
+			smp_mb__after_atomic();	/* before who waits is looked for */
+			wake_up_var(&kcq->handled);
+		}
+		if (owed)
 			llist_add(node, &work->cqs);
 		else
 			xroce_kcq_put(kcq);

@@ -175,6 +175,7 @@ struct xroce_umem_ring {
  * @resize: one change of @ring at a time, which ib_core does not see to
  * @events: handler calls owed: whoever raises it from 0 queues the CQ, and one
  *	handler is called at a time until it is 0 again
+ * @handled: kernel consumers: how many have been made; who waits for them looks
  * @error: the CQ is in error: one of the calls owed is to the event handler
  */
 struct xroce_kcq {
@@ -186,6 +187,7 @@ struct xroce_kcq {
 	struct mutex resize;		/* ring */
 	refcount_t users;
 	atomic_t events;
+	atomic_t handled;
 	bool error;
 	struct llist_node work;
 	struct completion gone;
@@ -398,6 +400,7 @@ void xroce_table_exit(void);
 u32 xroce_work_loop(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n);
 void xroce_kqp_put(struct xroce_kqp *kqp);
 void xroce_kcq_put(struct xroce_kcq *kcq);
+void xroce_kcq_settle(struct xroce_kcq *kcq);
 int xroce_work_init(void);
 void xroce_work_exit(void);
 

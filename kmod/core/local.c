@@ -28,8 +28,7 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 	done = claimed && mr->key == key &&
 	       (mr->kind != XROCE_MW_2 || mr->qpn == qp->hot.qpn);
 	if (claimed)
-		xroce_mr_release(mr, done ? XROCE_KEY_INVALID :
-					    XROCE_KEY_VALID);
+		xroce_mr_release(mr, done ? XROCE_KEY_INVALID : XROCE_KEY_VALID);
 	atomic_set(&mr->windows, 0);
 	return done;
 }

@@ -188,8 +188,7 @@ bool xroce_sge_copy(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
 		n = min(len, sge->length - off);
 		if (qp->req.trusted && sge->lkey == XROCE_LKEY_KERNEL)
 			xroce_io_copy(io, (u8 *)(uintptr_t)sge->addr + off, n);
-		else if (!xroce_mr_copy(qp, sge->lkey, access, sge->addr + off,
-					n, io))
+		else if (!xroce_mr_copy(qp, sge->lkey, access, sge->addr + off, n, io))
 			return false;
 		off = 0;
 		len -= n;

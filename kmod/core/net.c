@@ -114,10 +114,8 @@ bool xroce_av_match(const struct xroce_av *av, const u8 *l3)
 	if (l3[0] >> 4 != av->l3[0] >> 4)
 		return false;
 	if (l3[0] >> 4 == 4)
-		return !memcmp(l3 + 12, av->l3 + 16, 4) &&
-		       !memcmp(l3 + 16, av->l3 + 12, 4);
-	return !memcmp(l3 + 8, av->l3 + 24, 16) &&
-	       !memcmp(l3 + 24, av->l3 + 8, 16);
+		return !memcmp(l3 + 12, av->l3 + 16, 4) && !memcmp(l3 + 16, av->l3 + 12, 4);
+	return !memcmp(l3 + 8, av->l3 + 24, 16) && !memcmp(l3 + 24, av->l3 + 8, 16);
 }
 
 /**
@@ -181,8 +179,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	if (opcode != XROCE_CNP)
 		opcode |= qp->hot.transport;
 	hdr = av->l3_len + sizeof(bth);
-	if (XROCE_TRANSPORT(opcode) == XROCE_XRC &&
-	    xroce_op_info(opcode) & XROCE_OP_XRCETH)
+	if (XROCE_TRANSPORT(opcode) == XROCE_XRC && xroce_op_info(opcode) & XROCE_OP_XRCETH)
 		hdr += sizeof(xrceth);
 	len = hdr + ext_len + payload_len + pad + XROCE_ICRC_SIZE;
 	f = xroce_env_frame(qp, len);
@@ -219,8 +216,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	bth.dqpn = cpu_to_be32(qp->hot.dest_qpn);
 	bth.apsn = cpu_to_be32(psn);
 	memcpy(p + av->l3_len, &bth, sizeof(bth));
-	start = (u64)qp->hot.dest_qpn << 32 | (u32)qp->pkey << 16 | bth.flags << 8 |
-		opcode;
+	start = (u64)qp->hot.dest_qpn << 32 | (u32)qp->pkey << 16 | bth.flags << 8 | opcode;
 	if (av->len != len || av->bth != start)
 		av->crc = xroce_icrc_start(p);
 	av->len = len;
@@ -248,8 +244,7 @@ void xroce_frame_icrc(struct xroce_frame *f)
 	u32 len = f->len - XROCE_ICRC_SIZE, psn = f->bth + XROCE_BTH_PSN, crc;
 	__le32 icrc;
 
-	crc = xroce_env_crc(f->crc, f->seg[0].p + psn,
-			    min(len, f->seg[0].len) - psn);
+	crc = xroce_env_crc(f->crc, f->seg[0].p + psn, min(len, f->seg[0].len) - psn);
 	if (len > f->seg[0].len)
 		crc = xroce_env_crc(crc, f->seg[1].p, len - f->seg[0].len);
 	icrc = cpu_to_le32(~crc);

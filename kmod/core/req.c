@@ -88,8 +88,7 @@ static u8 xroce_wqe_check(const struct xroce_qp *qp,
 			return xroce_wqe_check_read(req, wqe, *len);
 		return ud && *len > xroce_mtu(qp) ? XROCE_WC_LOC_LEN_ERR : 0;
 	}
-	if (wqe->num_sge > req->max_sge ||
-	    (wqe->num_sge && xroce_wr_is_local(wqe->opcode)))
+	if (wqe->num_sge > req->max_sge || (wqe->num_sge && xroce_wr_is_local(wqe->opcode)))
 		return XROCE_WC_LOC_QP_OP_ERR;
 	for (i = 0; i < wqe->num_sge; i++)
 		sum += wqe->sge[i].length;
@@ -304,8 +303,7 @@ static void xroce_req_seek(struct xroce_qp *qp, u32 psn)
 	req->asking = false;
 	for (req->cur = req->head; req->cur != req->tail; req->cur++) {
 		e = xroce_req_swq(req, req->cur);
-		if (!e->started ||
-		    ((psn - e->psn) & XROCE_PSN_MASK) < e->npsn)
+		if (!e->started || ((psn - e->psn) & XROCE_PSN_MASK) < e->npsn)
 			return;
 	}
 }
@@ -479,16 +477,14 @@ static inline bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 	if (e->status || e->plain)
 		return e->status;
 	wqe = xroce_req_wqe(req, i);
-	if (!e->started && (wqe->flags & XROCE_WR_FENCE) &&
-	    req->rd_head != req->rd_tail)
+	if (!e->started && (wqe->flags & XROCE_WR_FENCE) && req->rd_head != req->rd_tail)
 		return true;
 	if (wqe->opcode == XROCE_WR_LOCAL_INV)
 		return qp->hot.una != qp->hot.next;
 	/* One answer completes all of these before it. */
 	if (xroce_wr_is_local(wqe->opcode))
 		return i - req->head >= XROCE_PULL_MAX;
-	return xroce_wqe_is_read(wqe) &&
-	       req->rd_tail - req->rd_head >= req->max_rd_atomic;
+	return xroce_wqe_is_read(wqe) && req->rd_tail - req->rd_head >= req->max_rd_atomic;
 }
 
 /*
@@ -635,8 +631,7 @@ static struct xroce_frame *xroce_req_read(struct xroce_qp *qp,
 		return NULL;
 	f->ackreq = true;
 	req->since_ackreq = 0;
-	req->rd_end[req->rd_tail++ % XROCE_MAX_RD_ATOMIC] =
-		xroce_psn_add(psn, n);
+	req->rd_end[req->rd_tail++ % XROCE_MAX_RD_ATOMIC] = xroce_psn_add(psn, n);
 	xroce_req_sent(qp, e, n);
 	req->asking = false;
 	return f;
@@ -646,8 +641,7 @@ static struct xroce_frame *xroce_req_read(struct xroce_qp *qp,
 static u8 xroce_req_opcode(u8 wr, bool first, bool last)
 {
 	bool write = wr <= XROCE_WR_RDMA_WRITE_WITH_IMM;
-	bool imm = wr == XROCE_WR_RDMA_WRITE_WITH_IMM ||
-		   wr == XROCE_WR_SEND_WITH_IMM;
+	bool imm = wr == XROCE_WR_RDMA_WRITE_WITH_IMM || wr == XROCE_WR_SEND_WITH_IMM;
 
 	if (!last) {
 		if (first)

@@ -122,8 +122,7 @@ bool xroce_resp_recv(struct xroce_qp *qp)
 	}
 	resp->wqe_held = true;
 	if (ret < 0) {
-		xroce_resp_recv_error(qp, XROCE_WC_LOC_QP_OP_ERR,
-				      XROCE_NAK_REM_OP);
+		xroce_resp_recv_error(qp, XROCE_WC_LOC_QP_OP_ERR, XROCE_NAK_REM_OP);
 		return false;
 	}
 	return true;
@@ -149,15 +148,13 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 			xroce_qp_verdict(qp, XROCE_CNT_DROP_TOO_LONG);
 			return false;
 		}
-		xroce_resp_recv_error(qp, XROCE_WC_LOC_LEN_ERR,
-				      XROCE_NAK_INV_REQ);
+		xroce_resp_recv_error(qp, XROCE_WC_LOC_LEN_ERR, XROCE_NAK_INV_REQ);
 		return false;
 	}
 	if (!xroce_sge_copy(qp, resp->wqe->sge, resp->wqe->num_sge,
 			    XROCE_LOCAL_WRITE, resp->offset, pkt->payload_len,
 			    &io)) {
-		xroce_resp_recv_error(qp, XROCE_WC_LOC_PROT_ERR,
-				      XROCE_NAK_REM_OP);
+		xroce_resp_recv_error(qp, XROCE_WC_LOC_PROT_ERR, XROCE_NAK_REM_OP);
 		return false;
 	}
 	resp->offset += pkt->payload_len;
@@ -185,8 +182,7 @@ static bool xroce_resp_may(struct xroce_qp *qp, u32 access, const struct xroce_p
 
 	if (!pkt->dma_len)
 		return true;
-	mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey, access, pkt->va,
-			  pkt->dma_len);
+	mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey, access, pkt->va, pkt->dma_len);
 	if (mr)
 		xroce_mr_put(mr);
 	return mr;
@@ -210,13 +206,11 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 		resp->offset = 0;
 	}
 	/* The message ends exactly where its RETH said (C9-70 and after). */
-	if (last ? pkt->payload_len != resp->left :
-		   pkt->payload_len >= resp->left)
+	if (last ? pkt->payload_len != resp->left : pkt->payload_len >= resp->left)
 		return xroce_resp_invalid(qp);
 	may = qp->access & XROCE_REMOTE_WRITE;
 	/* Before anything happens; a message of one packet is one copy. */
-	if ((pkt->info & XROCE_OP_FIRST) &&
-	    (!last || (pkt->info & XROCE_OP_IMM)))
+	if ((pkt->info & XROCE_OP_FIRST) && (!last || (pkt->info & XROCE_OP_IMM)))
 		may = may && xroce_resp_may(qp, XROCE_REMOTE_WRITE, pkt);
 	if (!may)
 		return xroce_resp_no_access(qp);
@@ -247,8 +241,7 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
  * have max_dest_rd_atomic outstanding; one more while the oldest is still to be
  * answered is an invalid request (IBTA 9.7.4.1.4).
  */
-static struct xroce_rd *xroce_resp_accept(struct xroce_qp *qp,
-					  const struct xroce_pkt *pkt)
+static struct xroce_rd *xroce_resp_accept(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 {
 	struct xroce_resp *resp = &qp->resp;
 	struct xroce_rd *rd;
@@ -334,12 +327,10 @@ static noinline u32 xroce_resp_word(struct xroce_qp *qp, struct xroce_rx *rx)
 	u64 value;
 	u8 *p;
 
-	if (pkt->va & 7 ||
-	    (write && (pkt->dma_len != len || pkt->payload_len != len)))
+	if (pkt->va & 7 || (write && (pkt->dma_len != len || pkt->payload_len != len)))
 		return xroce_resp_invalid(qp);
 	if (qp->access & right)
-		mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey, right, pkt->va,
-				  len);
+		mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey, right, pkt->va, len);
 	if (!mr)
 		return xroce_resp_no_access(qp);
 	p = xroce_mr_span(mr, pkt->va, &len);
@@ -356,8 +347,7 @@ static noinline u32 xroce_resp_word(struct xroce_qp *qp, struct xroce_rx *rx)
 	}
 	if (rd) {
 		xroce_resp_accepted(&qp->resp, rd);
-		xroce_qp_count(qp, write ? XROCE_CNT_RX_WRITE :
-					   XROCE_CNT_RX_ATOMIC, 1);
+		xroce_qp_count(qp, write ? XROCE_CNT_RX_WRITE : XROCE_CNT_RX_ATOMIC, 1);
 	}
 	xroce_mr_put(mr);
 	return rd ? 1 : 0;
@@ -376,8 +366,7 @@ static noinline u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt
 	u32 len = pkt->dma_len;
 	struct xroce_rd *rd;
 
-	if (!(pkt->flush & XROCE_FETH_PLT) ||
-	    level > XROCE_FLUSH_MR)
+	if (!(pkt->flush & XROCE_FETH_PLT) || level > XROCE_FLUSH_MR)
 		return xroce_resp_invalid(qp);
 	if (mr && level == XROCE_FLUSH_MR) {
 		va = mr->iova;

@@ -217,6 +217,7 @@ static const struct {
 	{ "callbacks in a work queue, the last vector", kv_test_workqueue },
 	{ "callbacks in an unbound work queue", kv_test_unbound },
 	{ "drained", kv_test_drain },
+	{ "no handler is called once a CQ's QPs are gone", kv_test_last_event },
 	{ "armed while a completion waits", kv_test_missed },
 	{ "SRQ and its limit", kv_test_srq },
 	{ "a datagram", kv_test_datagram },

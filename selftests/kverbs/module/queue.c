@@ -202,6 +202,66 @@ int kv_test_drain(void)
 	return err;
 }
 
+/* A handler called when ib_free_cq() has ended its work would begin it again. */
+struct kv_last {
+	struct ib_cqe cqe;
+	bool over;
+	u32 late;
+};
+
+static void kv_last_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct kv_last *last = container_of(wc->wr_cqe, struct kv_last, cqe);
+
+	last->late += READ_ONCE(last->over);
+}
+
+static int kv_last_event(struct kv_last *last, int vector)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_sge sge = kv_sge(&kv_b, 0, 64);
+	struct ib_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
+	struct kv_echo *echo;
+	int err;
+
+	echo = kzalloc(sizeof(*echo), GFP_KERNEL);
+	if (!echo)
+		return kv_fail("no memory");
+	last->cqe.done = kv_last_done;
+	last->over = false;
+	wr.wr_cqe = &last->cqe;
+	err = kv_echo_begin(echo, &kv_b, IB_POLL_WORKQUEUE, vector) ?:
+	      kv_modify(&echo->end, &kv_a);
+	if (!err && ib_post_recv(echo->end.qp, &wr, NULL))
+		err = kv_fail("posting");
+	if (!err && ib_modify_qp(echo->end.qp, &attr, IB_QP_STATE))
+		err = kv_fail("to ERR");
+	if (echo->end.qp)
+		ib_destroy_qp(echo->end.qp);
+	if (echo->end.cq)
+		ib_free_cq(echo->end.cq);
+	WRITE_ONCE(last->over, true);
+	kfree(echo);
+	return err;
+}
+
+int kv_test_last_event(void)
+{
+	struct kv_last *last;
+	int i, err = 0;
+
+	last = kzalloc(sizeof(*last), GFP_KERNEL);
+	if (!last)
+		return kv_fail("no memory");
+	for (i = 0; !err && i < 400; i++)
+		err = kv_last_event(last, i % kv_b.dev->num_comp_vectors);
+	msleep(50);
+	if (!err && last->late)
+		err = kv_fail("%u late", last->late);
+	kfree(last);
+	return err;
+}
+
 /* Armed while a completion waits: it is said. Armed before: there is an event. */
 int kv_test_missed(void)
 {
