@@ -91,6 +91,7 @@ void xroce_env_cq_event(struct xroce_cq *cq)
 	unsigned long flags;
 	int cpu;
 
+	atomic_inc(&kcq->raised);
 	if (atomic_inc_return(&kcq->events) != 1)
 		return;
 	if (!refcount_inc_not_zero(&kcq->users))
@@ -184,11 +185,9 @@ void xroce_kcq_put(struct xroce_kcq *kcq)
  */
 void xroce_kcq_settle(struct xroce_kcq *kcq)
 {
-	u32 owed, handled = atomic_read_acquire(&kcq->handled);
+	int raised = atomic_read(&kcq->raised);
 
-	/* In this order: a call is counted as made only when it is owed no more. */
-	owed = atomic_read(&kcq->events);
-	wait_var_event(&kcq->handled, (u32)atomic_read(&kcq->handled) - handled >= owed);
+	wait_var_event(&kcq->handled, atomic_read(&kcq->handled) - raised >= 0);
 }
 
 /* It stays as long as its QP does. */

@@ -175,6 +175,7 @@ struct xroce_umem_ring {
  * @resize: one change of @ring at a time, which ib_core does not see to
  * @events: handler calls owed: whoever raises it from 0 queues the CQ, and one
  *	handler is called at a time until it is 0 again
+ * @raised: all that have ever been owed, as @handled wraps
  * @handled: kernel consumers: how many have been made; who waits for them looks
  * @error: the CQ is in error: one of the calls owed is to the event handler
  */
@@ -187,6 +188,7 @@ struct xroce_kcq {
 	struct mutex resize;		/* ring */
 	refcount_t users;
 	atomic_t events;
+	atomic_t raised;
 	atomic_t handled;
 	bool error;
 	struct llist_node work;
@@ -503,8 +505,7 @@ static inline struct xroce_packet *xroce_trace_tx(struct xroce_kqp *kqp,
 	return trace_xroce_transmit_enabled() ? xroce_packet_tx(kqp, f) : NULL;
 }
 
-static inline void xroce_trace_rx(struct xroce_link *link, struct sk_buff *skb,
-				  u8 verdict)
+static inline void xroce_trace_rx(struct xroce_link *link, struct sk_buff *skb, u8 verdict)
 {
 	if (trace_xroce_verdict_enabled())
 		xroce_packet_rx(link, skb, verdict);
