@@ -82,8 +82,7 @@ static int xroce_ib_get_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 	list_for_each_entry(b, &link->bound, node)
 		counter_take(b);
 	for (i = 0; i < XROCE_CNT_MAX; i++)
-		stats->value[i] = xroce_link_count(link, i) -
-				  link->bound_count[i];
+		stats->value[i] = xroce_link_count(link, i) - link->bound_count[i];
 	return XROCE_CNT_MAX;
 }
 

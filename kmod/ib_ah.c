@@ -28,8 +28,7 @@ static int path_l2(struct xroce_link *link, struct xroce_av *av,
 		return err;
 	ether_addr_copy(eth->h_dest, attr->roce.dmac);
 	/* A link that is on a VLAN itself: its netdev adds the tag. */
-	if (vlan == XROCE_NO_VLAN ||
-	    rcu_access_pointer(sgid->ndev) == link->ndev) {
+	if (vlan == XROCE_NO_VLAN || rcu_access_pointer(sgid->ndev) == link->ndev) {
 		eth->h_vlan_proto = proto;
 		av->l2_len = ETH_HLEN;
 	} else {

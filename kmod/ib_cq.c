@@ -88,8 +88,7 @@ static int xroce_ib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
  * Its user has the CQ's lock, so that nobody polls; who does all the same may
  * lose what is his. In the old ring's mapping nothing changes any more.
  */
-static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe,
-			      struct ib_udata *udata)
+static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe, struct ib_udata *udata)
 {
 	struct xroce_kcq *kcq = to_kcq(ib);
 	struct xroce_create_cq_resp resp = {};

@@ -187,8 +187,7 @@ static int xroce_ib_del_gid(const struct ib_gid_attr *attr, void **context)
 
 static int xroce_ib_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	return atomic_add_unless(&to_xlink(pd->device)->pds, 1, XROCE_MAX_PD) ?
-	       0 : -ENOMEM;
+	return atomic_add_unless(&to_xlink(pd->device)->pds, 1, XROCE_MAX_PD) ? 0 : -ENOMEM;
 }
 
 static int xroce_ib_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)

@@ -94,8 +94,7 @@ static int dmabuf_check(const struct dma_buf *dmabuf, u64 offset, u64 length, in
  * where it is while it is mapped, and which is accounted to whom it made it for.
  * That the CPU is at it is said for as long: packets cannot sleep to say it.
  */
-static int mr_map_dmabuf(struct xroce_kmr *kmr, int fd, u64 offset, u64 length,
-			 int access)
+static int mr_map_dmabuf(struct xroce_kmr *kmr, int fd, u64 offset, u64 length, int access)
 {
 	struct dma_buf *dmabuf = dma_buf_get(fd);
 	int err;
@@ -198,8 +197,7 @@ static int kmr_destroy(struct xroce_kmr *kmr)
 }
 
 /* A region of a user's, of which only the memory is missing. */
-static struct xroce_kmr *kmr_alloc_user(struct ib_pd *pd, u64 length, u64 iova,
-					int access)
+static struct xroce_kmr *kmr_alloc_user(struct ib_pd *pd, u64 length, u64 iova, int access)
 {
 	int err = mr_check(length, iova, access);
 	struct xroce_kmr *kmr;
@@ -209,6 +207,7 @@ static struct xroce_kmr *kmr_alloc_user(struct ib_pd *pd, u64 length, u64 iova,
 	kmr = kmr_alloc(pd, XROCE_MR);
 	if (!kmr)
 		return ERR_PTR(-ENOMEM);
+	kmr->ib.iova = iova;		/* kept by ib_core, but for a dmabuf */
 	kmr->mr.iova = access & IB_ZERO_BASED ? 0 : iova;
 	kmr->mr.length = length;
 	kmr->mr.access = access & XROCE_MR_ACCESS;
@@ -273,7 +272,7 @@ static struct ib_mr *xroce_ib_rereg_user_mr(struct ib_mr *ib, int flags,
 	if (!(flags & IB_MR_REREG_TRANS)) {
 		start = umem ? umem->address : 0;
 		length = mr->length;
-		iova = mr->iova;
+		iova = ib->iova;
 	}
 	err = mr_check(length, iova, access);
 	if (!err && kmr->dmabuf)

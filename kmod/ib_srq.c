@@ -48,8 +48,7 @@ static int xroce_ib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	struct xroce_create_srq_resp resp = {};
 	int err;
 
-	if (init->srq_type != IB_SRQT_BASIC &&
-	    (init->srq_type != IB_SRQT_XRC || !udata))
+	if (init->srq_type != IB_SRQT_BASIC && (init->srq_type != IB_SRQT_XRC || !udata))
 		return -EOPNOTSUPP;
 	if (!init->attr.max_wr || init->attr.max_wr > XROCE_MAX_QP_WR ||
 	    init->attr.max_sge > XROCE_MAX_SGE ||
@@ -99,8 +98,7 @@ static int ksrq_resize(struct xroce_ksrq *srq, u32 max_wr, struct ib_udata *udat
 	if (err)
 		return err;
 	depth = roundup_pow_of_two(max_wr);
-	ring = xroce_ring_alloc(xroce_udata_uctx(udata), depth, srq->rq.stride,
-				&resp.ring);
+	ring = xroce_ring_alloc(xroce_udata_uctx(udata), depth, srq->rq.stride, &resp.ring);
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
 	if (copy_to_user(u64_to_user_ptr(cmd.resp), &resp, sizeof(resp)))

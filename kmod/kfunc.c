@@ -113,8 +113,7 @@ __bpf_kfunc int bpf_xroce_addr(struct xdp_md *ctx, const void *addr, u32 addr__s
  *
  * XDP programs, wherever they run. Return: 0.
  */
-__bpf_kfunc int bpf_xroce_drop(struct xdp_md *ctx, const void *addr,
-			       u32 addr__sz, u32 why)
+__bpf_kfunc int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__sz, u32 why)
 {
 	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
 	struct xroce_xdp_addr to;

@@ -88,8 +88,7 @@ struct fact {
 };
 
 /* And of counters, if there are some, those that are not 0. Who calls cancels. */
-static int put_facts(struct sk_buff *skb, const struct fact *f, size_t n,
-		     const u64 *count)
+static int put_facts(struct sk_buff *skb, const struct fact *f, size_t n, const u64 *count)
 {
 	struct nlattr *table = nla_nest_start(skb, RDMA_NLDEV_ATTR_DRIVER);
 	u32 i;
@@ -101,8 +100,7 @@ static int put_facts(struct sk_buff *skb, const struct fact *f, size_t n,
 			      rdma_nl_put_driver_u64)(skb, f->name, f->value))
 			return -EMSGSIZE;
 	for (i = 0; count && i < XROCE_CNT_MAX; i++)
-		if (count[i] && rdma_nl_put_driver_u64(skb, xroce_descs[i].name,
-						       count[i]))
+		if (count[i] && rdma_nl_put_driver_u64(skb, xroce_descs[i].name, count[i]))
 			return -EMSGSIZE;
 	nla_nest_end(skb, table);
 	return 0;
@@ -191,8 +189,7 @@ static int fill_srq(struct sk_buff *skb, struct ib_srq *ib)
 	spin_unlock_irq(&rq->lock);
 	return put_facts(skb, (const struct fact []){
 			 { "max_wr", srq->max_wr }, { "max_sge", rq->max_sge },
-			 { "limit", limit }, { "fill", fill },
-	}, 4, NULL);
+			 { "limit", limit }, { "fill", fill }, }, 4, NULL);
 }
 
 const struct ib_device_ops xroce_res_ops = {

@@ -169,8 +169,7 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	struct xroce_krx krx;
 	u32 len;
 
-	if (skb_network_header_len(skb) !=
-	    xroce_l3_len(skb_network_header(skb)))
+	if (skb_network_header_len(skb) != xroce_l3_len(skb_network_header(skb)))
 		goto drop;
 	drop = XROCE_CNT_DROP_SHORT;
 	len = ntohs(udp_hdr(skb)->len);
@@ -289,8 +288,7 @@ struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 	if (xroce_rx_parse(&krx->rx) || krx->rx.pkt.qpn == XROCE_MCAST_QPN)
 		return NULL;
 	qp = xroce_rx_find(&krx->rx);
-	if (!qp || qp->hot.transport == XROCE_UD ||
-	    !same_l2(&qp->av, data, e.l3 - data))
+	if (!qp || qp->hot.transport == XROCE_UD || !same_l2(&qp->av, data, e.l3 - data))
 		return NULL;
 	return qp;
 }

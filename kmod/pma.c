@@ -88,8 +88,7 @@ static int xroce_ib_process_mad(struct ib_device *ib, int flags, u32 port,
 	u16 status;
 
 	if (hdr->mgmt_class != IB_MGMT_CLASS_PERF_MGMT ||
-	    (hdr->method != IB_MGMT_METHOD_GET &&
-	     hdr->method != IB_MGMT_METHOD_SET))
+	    (hdr->method != IB_MGMT_METHOD_GET && hdr->method != IB_MGMT_METHOD_SET))
 		return IB_MAD_RESULT_SUCCESS;
 	*out = *in;
 	if (hdr->class_version != 1)

@@ -97,8 +97,7 @@ void xroce_ring_free(struct xroce_umem_ring *ring)
  */
 void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry)
 {
-	struct xroce_umem_ring *ring =
-		container_of(entry, struct xroce_umem_ring, entry);
+	struct xroce_umem_ring *ring = container_of(entry, struct xroce_umem_ring, entry);
 
 	vfree(ring->ring);
 	kfree(ring);

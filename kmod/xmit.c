@@ -191,8 +191,7 @@ static u32 xmit_pages(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 }
 
 /* For whoever looks: one at a time, with what became of it. */
-static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp,
-				      struct xroce_frame **f, u32 n,
+static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 				      struct xmit_sum *sum)
 {
 	struct xroce_packet *trace;

@@ -239,6 +239,8 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 		xroce_resp_mute(qp);
 		return;
 	}
+	if (f->slot >= resp->max_rd)
+		return;		/* others have been given to it in SQD */
 	rd = &resp->rd[f->slot];
 	if (rd->state == XROCE_RD_FREE ||
 	    ((f->psn - rd->start) & XROCE_PSN_MASK) >= ((rd->next - rd->start) & XROCE_PSN_MASK))

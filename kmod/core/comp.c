@@ -223,7 +223,8 @@ void xroce_comp_expired(struct xroce_qp *qp)
 	struct xroce_req *req = &qp->req;
 
 	req->waiting = 0;
-	if (qp->hot.next == qp->hot.una)
+	/* Nothing is out. For want of room all the while: as good as lost. */
+	if (qp->hot.next == qp->hot.una && !(qp->full && xroce_qp_sends(qp)))
 		return;
 	xroce_qp_count(qp, XROCE_CNT_TIMEOUT, 1);
 	if (!req->retries) {

@@ -814,8 +814,7 @@ static inline bool xroce_req_draining(const struct xroce_req *req)
 /* Does a work request change a key and send nothing. */
 static inline bool xroce_wr_is_local(u8 wr)
 {
-	return wr == XROCE_WR_LOCAL_INV || wr == XROCE_WR_BIND_MW ||
-	       wr == XROCE_WR_REG_MR;
+	return wr == XROCE_WR_LOCAL_INV || wr == XROCE_WR_BIND_MW || wr == XROCE_WR_REG_MR;
 }
 
 /* READ, atomics and their like: those that are answered by responses. */
@@ -823,8 +822,7 @@ static inline bool xroce_wqe_is_read(const struct xroce_send_wqe *wqe)
 {
 	return (wqe->opcode >= XROCE_WR_RDMA_READ &&
 		wqe->opcode <= XROCE_WR_ATOMIC_FETCH_AND_ADD) ||
-	       wqe->opcode == XROCE_WR_FLUSH ||
-	       wqe->opcode == XROCE_WR_ATOMIC_WRITE;
+	       wqe->opcode == XROCE_WR_FLUSH || wqe->opcode == XROCE_WR_ATOMIC_WRITE;
 }
 
 static inline bool xroce_wqe_is_send(const struct xroce_send_wqe *wqe)

@@ -196,6 +196,8 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr, u32 mas
 		qp->hot.mtu_shift = __builtin_ctz(attr->path_mtu);
 	if (mask & XROCE_ATTR_TIMEOUT)
 		req->timeout = attr->timeout ? 4096ull << attr->timeout : 0;
+	if (mask & XROCE_ATTR_TIMEOUT && req->waiting)
+		xroce_env_timer(qp, xroce_env_now());	/* for what is out too */
 	if (mask & XROCE_ATTR_RETRY_CNT) {
 		req->retry_cnt = attr->retry_cnt;
 		req->retries = attr->retry_cnt;

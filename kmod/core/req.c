@@ -375,8 +375,7 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 	req->retries = req->retry_cnt;
 	req->rnr_retries = req->rnr_retry;
 	while (req->rd_head != req->rd_tail &&
-	       xroce_psn_diff(req->rd_end[req->rd_head % XROCE_MAX_RD_ATOMIC],
-			      psn) <= 0)
+	       xroce_psn_diff(req->rd_end[req->rd_head % XROCE_MAX_RD_ATOMIC], psn) <= 0)
 		req->rd_head++;
 	/* What was to be sent again has arrived after all. */
 	if (xroce_psn_diff(hot->next, psn) < 0)
@@ -421,8 +420,7 @@ static bool xroce_req_after_read(const struct xroce_qp *qp)
 	const struct xroce_req *req = &qp->req;
 
 	return req->rd_tail != req->rd_head &&
-	       req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] ==
-	       qp->hot.next;
+	       req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] == qp->hot.next;
 }
 
 /* The last packet goes again, and asks for an ACK. */

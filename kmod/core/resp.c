@@ -433,12 +433,11 @@ static void xroce_resp_duplicate(struct xroce_qp *qp, const struct xroce_pkt *pk
 	} else {
 		if (pkt->dma_len > rd->len - off)
 			goto drop;
+		/* Only a whole rest may end inside a packet. */
+		if (pkt->dma_len != rd->len - off && pkt->dma_len & (xroce_mtu(qp) - 1))
+			goto drop;
 		n = max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u);
 		rd->stop = xroce_psn_add(pkt->psn, n);
-		/* Only a whole rest may end inside a packet. */
-		if (pkt->dma_len != rd->len - off &&
-		    pkt->dma_len & (xroce_mtu(qp) - 1))
-			goto drop;
 	}
 	rd->start = pkt->psn;
 	rd->next = pkt->psn;

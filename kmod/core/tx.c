@@ -107,6 +107,25 @@ static void xroce_wait_full(struct xroce_qp *qp)
 		qp->full++;
 }
 
+/*
+ * There is room again, for the first of a burst: if nothing else is out, its clock
+ * begins. That of what is asked about runs.
+ */
+static void xroce_room(struct xroce_qp *qp)
+{
+	const struct xroce_staged *f = &qp->staged[0];
+	struct xroce_req *req = &qp->req;
+
+	qp->full = 0;
+	if (!req->waiting || (qp->hot.next != qp->hot.una &&
+			      (f->kind != XROCE_FRAME_REQ || f->psn != qp->hot.una ||
+			       f->again == XROCE_CNT_ASKED)))
+		return;
+	req->waiting = 0;
+	if (qp->hot.next != qp->hot.una)
+		xroce_req_arm(qp);
+}
+
 /**
  * xroce_qp_run() - send what there is to send
  * @qp: the queue pair
@@ -147,8 +166,8 @@ void xroce_qp_run(struct xroce_qp *qp)
 		for (i = 0; i < taken; i++)
 			xroce_taken(qp, &qp->staged[i]);
 		spin_lock(&qp->lock);
-		if (taken)
-			qp->full = 0;
+		if (taken && qp->full)
+			xroce_room(qp);
 		if (taken < n)
 			qp->less = XROCE_BATCH - max(taken, 1u);
 		else

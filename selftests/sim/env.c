@@ -348,6 +348,14 @@ u64 sim_count(enum xroce_counter c)
 	return n;
 }
 
+void sim_count_is(enum xroce_counter c, const char *name, u64 want)
+{
+	u64 n = sim_count(c);
+
+	sim_check(n == want, "%s is %llu, not %llu", name, (unsigned long long)n,
+		  (unsigned long long)want);
+}
+
 struct sim_ep *sim_find_ep(struct sim_node *n, u32 qpn)
 {
 	struct sim_ep *ep = n->qp[qpn % SIM_TAB];

@@ -113,12 +113,6 @@ static void drop(struct sim_ep *from, u32 kinds, u32 skip, u32 count)
 	W->drop = drop_rule;
 }
 
-#define is(cnt, want) do { \
-	u64 is_n = sim_count(XROCE_CNT_##cnt); \
-	sim_check(is_n == (u64)(want), #cnt " is %llu, not %llu", \
-		  (unsigned long long)is_n, (unsigned long long)(want)); \
-} while (0)
-
 /* Post @n that nobody waits for: they are acknowledged nevertheless. */
 static void quietly(struct sim_ep *ep, u32 n, u32 max)
 {

@@ -109,6 +109,16 @@ bug wrong-msn resp 'rd->msn = xroce_psn_add(qp->hot.msn, 1);' \
 	'rd->msn = qp->hot.msn;'
 bug no-ackreq req 'if (signalled || req->asking' 'if (req->asking'
 
+# a device without room, and a QP changed in SQD
+bug room-never comp ' && !(qp->full && xroce_qp_sends(qp)))' ')'
+bug room-late tx '\t\t\txroce_room(qp);' '\t\t\tqp->full = 0;'
+bug room-any tx '(f->kind != XROCE_FRAME_REQ || f->psn' '(0 && f->psn'
+bug room-asked tx 'f->again == XROCE_CNT_ASKED)' '0)'
+bug sqd-resources answer 'if (f->slot >= resp->max_rd)\n\t\treturn;' ''
+bug sqd-timeout qp 'if (mask & XROCE_ATTR_TIMEOUT && req->waiting)' 'if (0)'
+bug read-refused resp '/* Only a whole rest may end inside' \
+	'rd->stop = xroce_psn_add(pkt->psn, max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u));\n/* Only a whole rest may end inside'
+
 # doing things once, and in order
 bug atomic-again resp 'rd->stop = xroce_psn_add(rd->psn, 1);\n\t} else {' \
 	'struct xroce_mr *mr = xroce_mr_get(qp, qp->pd, pkt->rkey, XROCE_REMOTE_ATOMIC, pkt->va, 8); u32 l = 8; if (mr) { rd->value = xroce_atomic((u64 *)xroce_mr_span(mr, pkt->va, &l), pkt); xroce_mr_put(mr); } rd->stop = xroce_psn_add(rd->psn, 1);\n\t} else {'

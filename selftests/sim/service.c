@@ -72,12 +72,6 @@ static void post_some(struct sim_ep *ep, u32 n)
 		post_one(ep, sim_below(min(ep->mtu, ep->peer->msg_max) + 1));
 }
 
-#define is(cnt, want) do { \
-	u64 is_n = sim_count(XROCE_CNT_##cnt); \
-	sim_check(is_n == (u64)(want), #cnt " is %llu, not %llu", \
-		  (unsigned long long)is_n, (unsigned long long)(want)); \
-} while (0)
-
 static u32 lose_at, sent_pkts;
 
 static bool lose_one(struct sim_ep *from, const u8 *buf, u32 len,

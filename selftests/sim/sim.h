@@ -59,14 +59,12 @@ struct sim_event {
 
 u64 sim_now(void);
 void sim_set_now(u64 t);
-void sim_at(u64 when, enum sim_ev_kind kind, void (*fn)(void *), void *arg,
-	    u64 gen);
+void sim_at(u64 when, enum sim_ev_kind kind, void (*fn)(void *), void *arg, u64 gen);
 bool sim_pop(struct sim_event *ev);
 bool sim_next_time(u64 *when);
 void sim_events_reset(void);
 
-void sim_fail(const char *fmt, ...) __attribute__((__noreturn__,
-						   __format__(printf, 1, 2)));
+void sim_fail(const char *fmt, ...) __attribute__((__noreturn__, __format__(printf, 1, 2)));
 void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
 
 #define sim_check(c, ...) do { \
@@ -659,6 +657,8 @@ bool sim_step(void);
 void sim_run_until(u64 t);
 void sim_env_free_pkt(struct sim_pkt *pkt);
 u64 sim_count(enum xroce_counter c);
+void sim_count_is(enum xroce_counter c, const char *name, u64 want);
+#define is(name, want) sim_count_is(XROCE_CNT_##name, #name, want)
 void sim_core_enter(void);
 void sim_core_leave(void);
 void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce);
@@ -697,8 +697,7 @@ bool wire_icrc_ok(const u8 *buf, u32 len);
 void wire_icrc_set(u8 *buf, u32 len);
 bool wire_valid(const struct sim_pkt *pkt);
 void wire_reset(struct sim_ep *ep, u32 psn);
-void wire_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
-	     u32 len);
+void wire_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf, u32 len);
 void wire_rx(struct sim_ep *ep, const u8 *buf, u32 len);
 void wire_free(struct sim_ep *ep);
 void wire_timer(struct sim_ep *ep);
@@ -706,8 +705,7 @@ bool wire_retry_exceeded(struct sim_ep *ep);
 bool wire_rnr_exceeded(struct sim_ep *ep);
 bool wire_intact(const struct sim_pkt *pkt);
 void wire_marked(struct sim_ep *ep, const u8 *buf);
-void wire_check_l3(struct sim_ep *ep, const u8 *buf, u32 len, const u8 *from,
-		   const u8 *to);
+void wire_check_l3(struct sim_ep *ep, const u8 *buf, u32 len, const u8 *from, const u8 *to);
 void wire_check_l2(struct sim_ep *ep, const struct xroce_frame *f,
 		   const struct xroce_av *av);
 void wire_describe(const u8 *buf, u32 len, char *s, size_t n);
@@ -723,8 +721,7 @@ void sim_write(struct sim_region *r, u64 off, const void *src, u32 len);
 void sim_read(const struct sim_region *r, u64 off, void *dst, u32 len);
 bool sim_equal(const struct sim_region *r, u64 off, const void *p, u32 len);
 void sim_expect(struct sim_region *r, u64 off, u32 len, const char *what);
-void sim_settle(struct sim_region *r, u64 off, u32 len, const u8 *now,
-		const char *what);
+void sim_settle(struct sim_region *r, u64 off, u32 len, const u8 *now, const char *what);
 void sim_scribble(struct sim_region *r, u64 off, u32 len);
 void sim_region_verify(struct sim_region *r);
 
@@ -745,8 +742,7 @@ bool sim_post_key(struct sim_ep *ep);
 
 /* unrel.c: UC and UD: what must leave, and what must come of what arrives. */
 void unrel_reset(struct sim_ep *ep, u32 psn, u32 epsn);
-void unrel_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
-	      u32 len);
+void unrel_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf, u32 len);
 struct sim_op *unrel_current(const struct sim_ep *ep);
 void unrel_idle(struct sim_ep *ep);
 void unrel_expect(const struct sim_pkt *pkt);
@@ -891,7 +887,7 @@ void sim_finish(void);
 
 extern const struct sim_scenario sim_exact_scenarios[], sim_error_scenarios[],
 	sim_other_scenarios[], sim_service_scenarios[], sim_ecn_scenarios[],
-	sim_random_scenarios[], sim_pace_scenarios[], sim_owed_scenarios[];
+	sim_random_scenarios[], sim_pace_scenarios[], sim_owed_scenarios[], sim_room_scenarios[];
 /* Operations that the worlds of a scenario have completed. */
 extern u64 sim_total_ops;
 void sim_bench(void);

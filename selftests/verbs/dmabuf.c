@@ -310,6 +310,12 @@ static bool anew(struct pair *p, struct share *s)
 		    NULL, ANY_ACCESS);
 	NEED(!err, "and back: %s", strerror(err));
 	TRY(reads_writes(p, s, r->rkey, AT, LEN, 1));
+	err = rereg(r, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, ANY_ACCESS | IBV_ACCESS_ZERO_BASED);
+	NEED(!err, "from zero: %s", strerror(err));
+	TRY(reach(p, IBV_WR_RDMA_READ, r->rkey, 0, 1, IBV_WC_SUCCESS));
+	err = rereg(r, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, ANY_ACCESS);
+	NEED(!err, "by address: %s", strerror(err));
+	TRY(reads_writes(p, s, r->rkey, AT, LEN, 2));
 	NEED(!ibv_dereg_mr(r), "ibv_dereg_mr");
 	NEED(!ibv_dealloc_pd(other), "ibv_dealloc_pd");
 	return true;

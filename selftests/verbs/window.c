@@ -458,6 +458,14 @@ static bool zero_based(struct pair *p, struct ibv_mr *owner, struct ibv_mw *mw)
 	NEED(!ibv_rereg_mr(r, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
 			   buf + BUF_SIZE, LEN, 0), "translation");
 	TRY(writes(p, r->rkey, 0, 0, LEN, 4));
+	/* By address as well, under its key, and from zero again */
+	NEED(!ibv_rereg_mr(r, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ANY_ACCESS), "by address");
+	TRY(writes(p, r->rkey, addr_of(0), 0, LEN, 5));
+	TRY(refused_at(p, r->rkey, LEN, 1));
+	TRY(reach(p, IBV_WR_RDMA_WRITE, r->rkey, 0, 1, IBV_WC_REM_ACCESS_ERR));
+	NEED(!ibv_rereg_mr(r, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			   ANY_ACCESS | IBV_ACCESS_ZERO_BASED), "from zero");
+	TRY(writes(p, r->rkey, 0, 0, LEN, 6));
 	NEED(!ibv_dereg_mr(r), "ibv_dereg_mr");
 	return true;
 }

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What becomes of the clocks of a connection, and of what it answers, while the
+ * device has no room, or the user changes the QP in SQD. Single-threaded.
+ */
+#include "sim.h"
+
+static struct {
+	struct sim_ep *ep;	/* whose device has no room */
+	u32 first;		/* but for its first bursts */
+	u64 until;
+	bool done;
+} room;
+
+static struct sim_ep *begin(struct sim_cfg *cfg)
+{
+	memset(&room, 0, sizeof(room));
+	room.ep = &sim_pair(cfg)->ep[0];
+	return room.ep;
+}
+
+static void post(struct sim_ep *ep, u8 wr, u32 len)
+{
+	struct sim_opt opt = { .wr = wr, .len = len, .nsge = 1, .signaled = true };
+
+	sim_check(sim_post(ep, &opt), "no room");
+}
+
+static bool drop_all(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *pkt)
+{
+	(void)from;
+	(void)buf;
+	(void)len;
+	(void)pkt;
+	return true;
+}
+
+static u32 take_first(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)f;
+	if (ep != room.ep || sim_now() >= room.until)
+		return n;
+	if (!room.first)
+		return 0;
+	room.first--;
+	return n;
+}
+
+static u64 timeout_of(const struct sim_cfg *cfg)
+{
+	return 4096ull << cfg->timeout;
+}
+
+/* No room for ever, from the first packet on or behind one that was lost. */
+static void run_never(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u64 start, took;
+
+	(void)seed;
+	cfg.full = 10000;
+	cfg.retry_cnt = sim_below(8);
+	cfg.timeout = sim_range(12, 16);
+	ep = begin(&cfg);
+	room.first = sim_below(2);
+	room.until = ~0ull;
+	ep->expect_err = true;
+	W->checks_off = true;
+	W->take = take_first;
+	W->drop = drop_all;
+	start = sim_now();
+	post(ep, XROCE_WR_RDMA_WRITE, 100);
+	/* Its completion is not looked at: by the wire, nothing has expired. */
+	while (ep->qp.hot.state == XROCE_QPS_RTS && sim_now() < start + 60 * SIM_SEC)
+		sim_run_until(sim_now() + SIM_MS);
+	took = sim_now() - start;
+	is(TIMEOUT, cfg.retry_cnt + 1);
+	is(RETRY_EXC, 1);
+	sim_check(took >= (cfg.retry_cnt + 1) * timeout_of(&cfg) &&
+		  took <= 4 * (cfg.retry_cnt + 1) * timeout_of(&cfg), "took %llu ms",
+		  (unsigned long long)(took / SIM_MS));
+	sim_world_free();
+}
+
+/* Room at last: the ACK has all of its time from then on. */
+static void run_late(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.full = 10000;
+	cfg.retry_cnt = 0;
+	cfg.timeout = 14;
+	cfg.delay = timeout_of(&cfg) / 5;
+	ep = begin(&cfg);
+	room.until = sim_now() + timeout_of(&cfg) * sim_range(60, 85) / 100;
+	W->take = take_first;
+	/* What is taken first may be an answer, and its reader is patient. */
+	ep->peer->qp.req.timeout *= 4;
+	if (sim_below(2))
+		post(ep->peer, XROCE_WR_RDMA_READ, 100);
+	post(ep, XROCE_WR_RDMA_WRITE, 100);
+	sim_run_until(sim_now() + SIM_SEC);
+	sim_poll_all();
+	sim_check(!ep->first_err, "status %u", ep->first_err);
+	sim_settle_all(SIM_SEC);
+	is(TIMEOUT, 0);
+	sim_finish();
+}
+
+static bool drop_requests(struct sim_ep *from, const u8 *buf, u32 len,
+			  const struct xroce_pkt *pkt)
+{
+	(void)buf;
+	(void)len;
+	return from == room.ep && pkt->info & XROCE_OP_REQUEST;
+}
+
+static u32 take_every_other(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)f;
+	if (ep != room.ep)
+		return n;
+	room.done = !room.done;
+	return room.done ? 0 : n;
+}
+
+/* It is lost, and all the while there is no room for an answer, and then there is. */
+static void run_others(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u32 i;
+
+	(void)seed;
+	cfg.full = 10000;
+	cfg.retry_cnt = 7;
+	cfg.timeout = 12;
+	ep = begin(&cfg);
+	W->drop = drop_requests;
+	W->take = take_every_other;
+	post(ep, XROCE_WR_RDMA_WRITE, 100);
+	for (i = 0; i < 50; i++) {
+		post(ep->peer, XROCE_WR_RDMA_WRITE, 100);
+		sim_run_until(sim_now() + timeout_of(&cfg) / 10);
+		sim_poll_all();
+	}
+	sim_check(sim_count(XROCE_CNT_TIMEOUT) >= 3, "%llu timeouts in the time of 5",
+		  (unsigned long long)sim_count(XROCE_CNT_TIMEOUT));
+	W->drop = NULL;
+	W->take = NULL;
+	sim_settle_all(SIM_SEC);
+	sim_finish();
+}
+
+/* An answer is with the device, and what remembers READs is exchanged. */
+static u32 take_exchanged(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	struct xroce_attr attr = { .max_dest_rd_atomic = sim_below(3) };
+
+	if (ep == room.ep || f[n - 1]->is.kind != XROCE_FRAME_RD_RESP)
+		return n;
+	W->take = NULL;
+	room.done = true;
+	if (attr.max_dest_rd_atomic)
+		attr.rd = calloc(attr.max_dest_rd_atomic, sizeof(*attr.rd));
+	sim_ep_modify(ep, &attr, XROCE_ATTR_MAX_DEST_RD_ATOMIC);
+	free(attr.rd);
+	return sim_below(n);
+}
+
+static void run_resources(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u32 i, n;
+
+	(void)seed;
+	ep = begin(&cfg);
+	ep->expect_err = true;
+	ep->peer->expect_err = true;
+	for (i = 0, n = sim_below(cfg.max_rd); i < n; i++) {
+		post(ep, XROCE_WR_RDMA_READ, 4096);
+		sim_run_until(sim_now() + SIM_MS);
+		sim_poll_all();
+	}
+	sim_ep_state(ep->peer, XROCE_QPS_SQD);
+	W->take = take_exchanged;
+	post(ep, XROCE_WR_RDMA_READ, 4096);
+	sim_run_until(sim_now() + SIM_SEC);
+	sim_check(room.done, "nothing was answered");
+	sim_check(!ep->peer->qp.resp.rd_active, "answers what it has forgotten");
+	sim_world_free();
+}
+
+/* A timeout that is set in SQD is kept by what is out already. */
+static void run_timeout(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct xroce_attr attr = { .timeout = 10 };
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.retry_cnt = 1;
+	cfg.timeout = 25;
+	ep = begin(&cfg);
+	if (sim_below(2))
+		ep->qp.req.timeout = 0;		/* none */
+	ep->expect_err = true;
+	W->checks_off = true;
+	W->drop = drop_all;
+	post(ep, XROCE_WR_RDMA_WRITE, 100);
+	sim_run_until(sim_now() + SIM_SEC);
+	is(TIMEOUT, 0);
+	sim_ep_state(ep, XROCE_QPS_SQD);
+	sim_ep_modify(ep, &attr, XROCE_ATTR_TIMEOUT);
+	sim_run_until(sim_now() + SIM_SEC);
+	is(RETRY_EXC, 1);
+	sim_world_free();
+}
+
+/*
+ * A READ is being answered, and asked for once more by what is refused, since it
+ * ends inside a packet: the answer ends where it would have.
+ */
+static u32 take_repeated(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	struct xroce_rx rx = { .dev = ep->qp.dev };
+	const struct xroce_rd *rd;
+
+	if (ep == room.ep || f[n - 1]->is.kind != XROCE_FRAME_RD_RESP || n < 2)
+		return n;
+	W->take = NULL;
+	rd = &ep->qp.resp.rd[f[n - 1]->is.slot];
+	rx.pkt.info = XROCE_OP_READ | XROCE_OP_ONLY | XROCE_OP_RETH;
+	rx.pkt.psn = rd->psn;
+	rx.pkt.va = rd->va;
+	rx.pkt.rkey = rd->rkey;
+	rx.pkt.dma_len = 1;
+	xroce_resp_rx(&ep->qp, &rx);
+	return n / 2;
+}
+
+static void run_refused(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.mtu_shift = 8;
+	ep = begin(&cfg);
+	W->take = take_repeated;
+	post(ep, XROCE_WR_RDMA_READ, sim_range(17, 60) << 8);
+	sim_run_until(sim_now() + SIM_MS);
+	is(DROP_REPLAY, 1);
+	sim_settle_all(SIM_SEC);
+	is(TIMEOUT, 0);
+	sim_finish();
+}
+
+const struct sim_scenario sim_room_scenarios[] = {
+	{ "room-never", "a device that takes nothing: retry_cnt + 1 expiries",
+	  run_never, 0, 20 },
+	{ "room-late", "what had no room is waited for once it is taken", run_late, 0,
+	  20 },
+	{ "room-others", "a loss is seen, though answers come and go", run_others, 0, 10 },
+	{ "sqd-resources", "READs forgotten in SQD while one is answered",
+	  run_resources, 0, 40 },
+	{ "sqd-timeout", "set in SQD for what is out too", run_timeout, 0, 10 },
+	{ "read-refused", "a READ answered and asked for again wrongly", run_refused,
+	  0, 20 },
+	{ NULL, NULL, NULL, 0, 0, false }
+};
