@@ -155,6 +155,37 @@ static void run_others(u64 seed)
 	sim_finish();
 }
 
+/* Another CPU posts while a burst is with the device, and leaves it to who sends. */
+static u32 take_meanwhile(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)f;
+	if (ep == room.ep && !room.done) {
+		room.done = true;
+		post(ep, XROCE_WR_RDMA_WRITE, 100);
+	}
+	return n;
+}
+
+static void run_meanwhile(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u32 psn;
+
+	(void)seed;
+	cfg.delay = SIM_MS;
+	ep = begin(&cfg);
+	W->take = take_meanwhile;
+	psn = ep->qp.hot.next;
+	post(ep, XROCE_WR_RDMA_WRITE, 100);
+	sim_run_until(sim_now() + SIM_MS / 2);
+	sim_check(xroce_psn_diff(ep->qp.hot.next, psn) == 2, "%d sent before any ACK",
+		  xroce_psn_diff(ep->qp.hot.next, psn));
+	sim_settle_all(SIM_SEC);
+	is(TIMEOUT, 0);
+	sim_finish();
+}
+
 /* An answer is with the device, and what remembers READs is exchanged. */
 static u32 take_exchanged(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
@@ -266,6 +297,7 @@ const struct sim_scenario sim_room_scenarios[] = {
 	{ "room-late", "what had no room is waited for once it is taken", run_late, 0,
 	  20 },
 	{ "room-others", "a loss is seen, though answers come and go", run_others, 0, 10 },
+	{ "meanwhile", "posted while a burst is with the device: sent next", run_meanwhile, 0, 10 },
 	{ "sqd-resources", "READs forgotten in SQD while one is answered",
 	  run_resources, 0, 40 },
 	{ "sqd-timeout", "set in SQD for what is out too", run_timeout, 0, 10 },
