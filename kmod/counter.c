@@ -67,6 +67,14 @@ static void counter_take(struct xroce_bound *b)
 	}
 }
 
+static void bound_end(struct xroce_kqp *kqp)
+{
+	counter_take(kqp->bound);
+	list_del(&kqp->bound->node);
+	kfree(kqp->bound);
+	kqp->bound = NULL;
+}
+
 static int xroce_ib_get_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 			      u32 port, int index)
 {
@@ -104,12 +112,14 @@ static int xroce_ib_counter_bind(struct rdma_counter *counter, struct ib_qp *ib,
 static int xroce_ib_counter_bind(struct rdma_counter *counter, struct ib_qp *ib)
 #endif
 {
-	struct xroce_kqp *kqp = to_kqp(ib);
+	struct xroce_link *link = to_xlink(ib->device);
+	struct xroce_kqp *kqp;
 	struct xroce_bound *b;
 
-	guard(mutex)(&kqp->link->bound_lock);
-	/* ib_core looked without a lock. */
-	if (kqp->bound)
+	guard(mutex)(&link->bound_lock);
+	/* ib_core looked without a lock, and still lists a QP that is being destroyed. */
+	kqp = to_kqp(ib);
+	if (!kqp || kqp->bound)
 		return -EINVAL;
 	b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
 	if (!b)
@@ -117,10 +127,10 @@ static int xroce_ib_counter_bind(struct rdma_counter *counter, struct ib_qp *ib)
 	b->kqp = kqp;
 	b->counter = counter;
 	memcpy(b->seen, kqp->qp.count, sizeof(b->seen));
-	list_add_tail(&b->node, &kqp->link->bound);
+	list_add_tail(&b->node, &link->bound);
 	kqp->bound = b;
 	/* Not used again: ib_core lists one a little longer than it lives. */
-	counter->id = counter->id ?: ++kqp->link->counter_id;
+	counter->id = counter->id ?: ++link->counter_id;
 	ib->counter = counter;
 	return 0;
 }
@@ -132,19 +142,30 @@ static int xroce_ib_counter_unbind(struct ib_qp *ib, u32 port)
 static int xroce_ib_counter_unbind(struct ib_qp *ib)
 #endif
 {
-	struct xroce_kqp *kqp = to_kqp(ib);
-	struct xroce_bound *b;
+	struct xroce_kqp *kqp;
 
-	guard(mutex)(&kqp->link->bound_lock);
-	b = kqp->bound;
-	if (!b)
+	guard(mutex)(&to_xlink(ib->device)->bound_lock);
+	kqp = to_kqp(ib);
+	if (!kqp || !kqp->bound)
 		return -EINVAL;
-	counter_take(b);
-	list_del(&b->node);
-	kfree(b);
-	kqp->bound = NULL;
+	bound_end(kqp);
 	ib->counter = NULL;
 	return 0;
+}
+
+/**
+ * xroce_counter_leave() - a QP is not found any more, nor bound
+ * @ib: the queue pair, to be destroyed
+ */
+void xroce_counter_leave(struct ib_qp *ib)
+{
+	struct xroce_kqp *kqp = to_kqp(ib);
+
+	guard(mutex)(&kqp->link->bound_lock);
+	/* A dump of resources may be looking, under RCU. */
+	WRITE_ONCE(container_of(ib, struct xroce_ibqp, ib)->kqp, NULL);
+	if (kqp->bound)
+		bound_end(kqp);
 }
 
 /* There is nothing of ours to it. */

@@ -163,11 +163,19 @@ void xroce_frame_exit(void)
 	int cpu;
 	u32 i;
 
+	/* Who gives a frame back to its own CPU's may have looked already. */
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < XROCE_POOLS; i++)
+			if (per_cpu(xroce_pools[i], cpu))
+				page_pool_disable_direct_recycling(per_cpu(xroce_pools[i], cpu));
+	synchronize_net();
 	for_each_possible_cpu(cpu) {
 		for (i = 0; i < XROCE_POOLS; i++) {
 			pool = &per_cpu(xroce_pools[i], cpu);
-			if (*pool)
+			if (*pool) {
 				xdp_unreg_page_pool(*pool);
+				page_pool_destroy(*pool);
+			}
 			*pool = NULL;
 		}
 	}

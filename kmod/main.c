@@ -28,6 +28,7 @@ static const struct {
 	{ xroce_frame_init, xroce_frame_exit },
 	{ xroce_udp_init, xroce_udp_exit },
 	{ xroce_kfunc_init, NULL },
+	{ xroce_poller_init, xroce_poller_exit },
 	{ xroce_link_init, xroce_link_exit },
 	{ xroce_nl_init, xroce_nl_exit },
 };

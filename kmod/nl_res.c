@@ -26,7 +26,7 @@ static int put_mw(struct sk_buff *skb, void *object, bool keys)
 	if (READ_ONCE(mr->state) != XROCE_KEY_VALID || !parent)
 		return 0;
 	return nla_put_flag(skb, XROCE_A_MW_BOUND) ?:
-	       nla_put_uint(skb, XROCE_A_MW_IOVA, READ_ONCE(mr->iova)) ?:
+	       (keys ? nla_put_uint(skb, XROCE_A_MW_IOVA, READ_ONCE(mr->iova)) : 0) ?:
 	       nla_put_uint(skb, XROCE_A_MW_LENGTH, READ_ONCE(mr->length)) ?:
 	       nla_put_u32(skb, XROCE_A_MW_ACCESS, READ_ONCE(mr->access)) ?:
 	       (mr->kind == XROCE_MW_2 ?
@@ -96,8 +96,8 @@ static int put_facts(struct sk_buff *skb, const struct fact *f, size_t n, const 
 	if (!table)
 		return -EMSGSIZE;
 	for (; n; f++, n--)
-		if ((f->hex ? rdma_nl_put_driver_u64_hex :
-			      rdma_nl_put_driver_u64)(skb, f->name, f->value))
+		if (f->name && (f->hex ? rdma_nl_put_driver_u64_hex :
+				rdma_nl_put_driver_u64)(skb, f->name, f->value))
 			return -EMSGSIZE;
 	for (i = 0; count && i < XROCE_CNT_MAX; i++)
 		if (count[i] && rdma_nl_put_driver_u64(skb, xroce_descs[i].name, count[i]))
@@ -167,8 +167,11 @@ static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
 		    (mr->offset + mr->length + (1ull << mr->page_shift) - 1) >>
 		    mr->page_shift;
 
+	/* Addresses are for who may see keys, and the kernel's for nobody. */
+	bool may = capable(CAP_NET_ADMIN) && !rdma_is_kernel_res(&ib->res);
+
 	return put_facts(skb, (const struct fact []){
-			 { "iova", mr->iova, true }, { "access", mr->access, true },
+			 { may ? "iova" : NULL, mr->iova, true }, { "access", mr->access, true },
 			 { "page_size", 1ull << mr->page_shift },
 			 { "pages", pages },
 			 { "windows", max(atomic_read(&mr->windows), 0) },

@@ -216,8 +216,8 @@ void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f)
 		      ndev_vlan(link->ndev);
 	krx.rx.looped = true;
 	xroce_rx(&krx.rx);
-	/* For whoever looks it is as a wire would have brought it. */
-	if (trace_xroce_verdict_enabled())
+	/* For whoever looks it is as a wire would have brought it. A copy has it. */
+	if (trace_xroce_verdict_enabled() && f->route == XROCE_ROUTE_HOST)
 		xroce_frame_icrc(f);
 	xroce_trace_rx_xdp(link, &xdp, krx.rx.verdict);
 }
@@ -288,7 +288,7 @@ struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 	if (xroce_rx_parse(&krx->rx) || krx->rx.pkt.qpn == XROCE_MCAST_QPN)
 		return NULL;
 	qp = xroce_rx_find(&krx->rx);
-	if (!qp || qp->hot.transport == XROCE_UD || !same_l2(&qp->av, data, e.l3 - data))
+	if (!qp || qp->transport == XROCE_UD || !same_l2(&qp->av, data, e.l3 - data))
 		return NULL;
 	return qp;
 }

@@ -10,6 +10,7 @@
 #include <linux/sched/stat.h>
 #include <linux/sched/vhost_task.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "xroce.h"
 
@@ -25,6 +26,7 @@
  * @last: when something was found; the thread's
  * @awake: it looks at the rings of @qps; the thread's
  * @rung: there was a doorbell
+ * @end: waits for the thread to be gone
  */
 struct xroce_poller {
 	struct vhost_task *task;
@@ -34,7 +36,10 @@ struct xroce_poller {
 	u64 last;
 	bool awake;
 	bool rung;
+	struct work_struct end;
 };
+
+static struct workqueue_struct *poller_wq;
 
 static void poller_run(struct xroce_qp *qp)
 {
@@ -177,14 +182,44 @@ struct xroce_poller *xroce_poller_new(u32 us)
 	return p;
 }
 
-/**
- * xroce_poller_free() - end the thread; its context has no QPs any more
- * @p: the poller
- */
-void xroce_poller_free(struct xroce_poller *p)
+static void poller_end(struct work_struct *work)
 {
+	struct xroce_poller *p = container_of(work, struct xroce_poller, end);
+
 	if (XROCE_HAVE_POLLER)
 		vhost_task_stop(p->task);
 	mutex_destroy(&p->mutex);
 	kfree(p);
+}
+
+/**
+ * xroce_poller_free() - end the thread; its context has no QPs any more
+ * @p: the poller
+ *
+ * Does not wait: a process that is stopped, or frozen, ends none of its threads, and
+ * no device, netdev or namespace waits for that.
+ */
+void xroce_poller_free(struct xroce_poller *p)
+{
+	INIT_WORK(&p->end, poller_end);
+	queue_work(poller_wq, &p->end);
+}
+
+/**
+ * xroce_poller_exit() - wait for all threads to be gone
+ */
+void xroce_poller_exit(void)
+{
+	destroy_workqueue(poller_wq);
+}
+
+/**
+ * xroce_poller_init() - be ready to end threads
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init xroce_poller_init(void)
+{
+	poller_wq = alloc_workqueue("xroce_poller", WQ_UNBOUND, 0);
+	return poller_wq ? 0 : -ENOMEM;
 }

@@ -101,7 +101,7 @@ static int put_send(struct xroce_kqp *kqp, struct xroce_send_wqe *wqe,
 	switch (wr->opcode) {
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
-		if (kqp->qp.hot.transport != XROCE_UD)
+		if (kqp->qp.transport != XROCE_UD)
 			break;
 		wqe->ud.kernel = (uintptr_t)&to_kah(ud_wr(wr)->ah)->ah;
 		wqe->ud.remote_qpn = ud_wr(wr)->remote_qpn;

@@ -82,6 +82,7 @@ static void frame_copy(struct xroce_kqp *kqp, struct sk_buff *skb, u8 l2_len)
 	if (kf) {
 		f = &kf->f;
 		f->l2_len = l2_len;
+		f->route = XROCE_ROUTE_BOTH;
 		if (!skb_copy_bits(skb, -l2_len, f->seg[0].p - l2_len,
 				   l2_len + skb->len) &&
 		    xroce_work_loop(kqp, &f, 1))

@@ -352,6 +352,7 @@ bool xroce_link_active(const struct xroce_link *link);
 /* counter.c: counters by name, and their values. */
 extern const struct rdma_stat_desc xroce_descs[XROCE_CNT_MAX];
 u64 xroce_link_count(const struct xroce_link *link, enum xroce_counter c);
+void xroce_counter_leave(struct ib_qp *ib);
 
 /* ib_qp.c and so on: the verbs of each. */
 extern const struct ib_device_ops xroce_ah_ops;
@@ -409,6 +410,8 @@ void xroce_work_exit(void);
 /* poller.c: threads that look at send queues, so that no doorbell need be rung. */
 struct xroce_poller *xroce_poller_new(u32 us);
 void xroce_poller_free(struct xroce_poller *p);
+void xroce_poller_exit(void);
+int xroce_poller_init(void);
 void xroce_poller_add(struct xroce_poller *p, struct xroce_kqp *kqp);
 void xroce_poller_del(struct xroce_kqp *kqp);
 void xroce_poller_ring(struct xroce_poller *p);

@@ -425,6 +425,7 @@ struct xroce_resp {
  * @sqd_notify: raise XROCE_EVENT_SQ_DRAINED when all that was begun is complete
  * @av: the path; of a UD QP that of the message under way
  * @dead: destroyed: nothing is heard or sent any more
+ * @transport: the hot block's, where that may be a BPF program's: without the lock
  * @verdict: what becomes of the packet under way, see &struct xroce_rx
  * @err_status, @err_nak: what ended it: the status of a work request, an
  *	&enum xroce_wc_status, the syndrome of a NAK to the peer; 0: neither
@@ -449,6 +450,7 @@ struct xroce_qp {
 	bool established;
 	bool sqd_notify;
 	bool dead;
+	u8 transport;
 	u32 access;
 	u32 gen;
 	u32 resets;

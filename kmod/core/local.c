@@ -21,7 +21,8 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 	bool claimed, done;
 
 	if (!mr || mr->pd != pd ||
-	    (mr->kind != XROCE_MR_FAST && mr->kind != XROCE_MW_2) ||
+	    (mr->kind != XROCE_MR_FAST && mr->kind != XROCE_MW_2) || READ_ONCE(mr->key) != key ||
+	    (mr->kind == XROCE_MW_2 && READ_ONCE(mr->qpn) != qp->hot.qpn) ||
 	    atomic_cmpxchg(&mr->windows, 0, -1))
 		return false;
 	claimed = xroce_mr_claim(mr, XROCE_KEY_VALID);

@@ -410,7 +410,7 @@ void xroce_req_arm(struct xroce_qp *qp)
 	if (req->waiting || !xroce_qp_reliable(qp))
 		return;
 	req->waiting = xroce_env_now();
-	req->asked = false;
+	req->asked = req->asking;	/* and had to wait for its turn */
 	xroce_env_timer(qp, xroce_req_due(req));
 }
 
@@ -468,7 +468,7 @@ static bool xroce_req_open(const struct xroce_qp *qp)
  */
 static inline bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 {
-	const struct xroce_swq *e = xroce_req_swq(&qp->req, i);
+	struct xroce_swq *e = xroce_req_swq(&qp->req, i);
 	const struct xroce_send_wqe *wqe;
 	struct xroce_req *req = &qp->req;
 
@@ -482,6 +482,9 @@ static inline bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 	/* One answer completes all of these before it. */
 	if (xroce_wr_is_local(wqe->opcode))
 		return i - req->head >= XROCE_PULL_MAX;
+	/* The limit may have gone in SQD, behind the look at what was posted. */
+	if (xroce_wqe_is_read(wqe) && !req->max_rd_atomic)
+		e->status = XROCE_WC_LOC_QP_OP_ERR;
 	return xroce_wqe_is_read(wqe) && req->rd_tail - req->rd_head >= req->max_rd_atomic;
 }
 
@@ -782,7 +785,8 @@ static void xroce_req_local(struct xroce_qp *qp, const struct xroce_send_wqe *wq
 		return;
 	}
 	e->npsn = 0;
-	qp->req.cur++;
+	if (qp->req.cur++ == qp->req.head)
+		xroce_req_complete(qp, XROCE_WC_SUCCESS);
 }
 
 /* The next request packet in turn, NULL when none may go now. */

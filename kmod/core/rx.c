@@ -94,6 +94,9 @@ bool xroce_rx_begin(struct xroce_qp *qp, struct xroce_rx *rx)
 	/* Not for a notification, or two idle ends notify each other for ever. */
 	if (rx->ce && xroce_qp_reliable(qp) && !(pkt->info & XROCE_OP_CNP))
 		xroce_resp_marked(qp);
+	/* What a READ brings is let out by who asks for it. */
+	if (rx->ce && pkt->info & XROCE_OP_READ_RESP)
+		xroce_cc_loss(qp, false);
 	return true;
 }
 
@@ -189,7 +192,7 @@ struct xroce_qp *xroce_rx_find(struct xroce_rx *rx)
 	rx->verdict = XROCE_CNT_DROP_ADDR;
 	/* Pairs with the release in xroce_qp_modify(). */
 	rx->gen = smp_load_acquire(&qp->gen);
-	if (qp->hot.transport == XROCE_UD ? !xroce_env_local(rx) :
+	if (qp->transport == XROCE_UD ? !xroce_env_local(rx) :
 	    !xroce_av_match(&qp->av, rx->l3))
 		return NULL;
 	return qp;

@@ -205,5 +205,17 @@ check "device goes with it" in_time eval '! rdma link show xr2/1 2>/dev/null'
 	check "module unloads with a link that is idle, or refuses" eval 'rmmod xroce || :'
 n1 rdmatool link del xr1 2>/dev/null
 check "module unloads after all" unload
+# Two for each CPU; what is in flight still comes back later
+pools_end() {
+	local trace=/sys/kernel/tracing n
+	modprobe xroce && echo >$trace/trace &&
+		echo 1 >$trace/events/page_pool/page_pool_release/enable || return
+	unload
+	echo 0 >$trace/events/page_pool/page_pool_release/enable
+	n=$(grep -c page_pool_release: $trace/trace)
+	echo "$n of them"
+	[ "$n" -ge $((2 * $(nproc --all))) ]
+}
+check "its pools of pages go with it" pools_end
 check "netdev has no XDP" in_time eval '! n1 ip link show | grep -q xdp'
 tap_end

@@ -97,10 +97,13 @@ for end in far near; do
 	try "$label: $end end killed, no thread is left" wait_for 10 no_threads
 done
 flow=$(counter "$NS1" "$RDMA1" rdma_recvs)
-serve "the link to go"
+serve "the link to go, under a process that is stopped too"
+kill -STOP "$near"
 rdma_down
-try "$label: link gone, no thread is left" wait_for 20 no_threads
+try "$label: link gone, no thread is left but the stopped" \
+	wait_for 20 eval '[ "$(threads)" -le 1 ]'
 kill -9 "$far" "$near" 2> /dev/null
 bg_end "$far" 2> /dev/null
 bg_end "$near" 2> /dev/null
+try "$label: nor that" wait_for 10 no_threads
 tap_end

@@ -119,6 +119,11 @@ bug sqd-timeout qp 'if (mask & XROCE_ATTR_TIMEOUT && req->waiting)' 'if (0)'
 bug read-refused resp '/* Only a whole rest may end inside' \
 	'rd->stop = xroce_psn_add(pkt->psn, max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u));\n/* Only a whole rest may end inside'
 
+bug sqd-none req 'if (xroce_wqe_is_read(wqe) && !req->max_rd_atomic)' 'if (0)'
+bug pace-dead req 'req->asked = req->asking;' 'req->asked = false;'
+bug pace-local req 'if (qp->req.cur++ == qp->req.head)\n\t\txroce_req_complete(qp, XROCE_WC_SUCCESS);' 'qp->req.cur++;'
+bug read-marked rx 'if (rx->ce && pkt->info & XROCE_OP_READ_RESP)' 'if (0)'
+
 # doing things once, and in order
 bug atomic-again resp 'rd->stop = xroce_psn_add(rd->psn, 1);\n\t} else {' \
 	'struct xroce_mr *mr = xroce_mr_get(qp, qp->pd, pkt->rkey, XROCE_REMOTE_ATOMIC, pkt->va, 8); u32 l = 8; if (mr) { rd->value = xroce_atomic((u64 *)xroce_mr_span(mr, pkt->va, &l), pkt); xroce_mr_put(mr); } rd->stop = xroce_psn_add(rd->psn, 1);\n\t} else {'

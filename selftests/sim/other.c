@@ -22,10 +22,13 @@ static struct sim_cfg plain_cfg(void)
 #define WARM_UP		(200 * SIM_MS)
 #define MEASURED	(4 * SIM_SEC)
 
+/* Whose work it is: that of 1 is READs, which come the same way as 0's WRITEs. */
+static u32 busy;
+
 static void keep_busy(void *arg)
 {
-	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 1 << 16,
-			       .nsge = 1, .signaled = true };
+	struct sim_opt opt = { .wr = busy ? XROCE_WR_RDMA_READ : XROCE_WR_RDMA_WRITE,
+			       .len = 1 << 16, .nsge = 1, .signaled = true };
 	struct sim_ep *ep = arg;
 
 	/* More than the path holds: the window decides, not the user. */
@@ -40,8 +43,8 @@ static void flow_handler(struct sim_cq *cq)
 	sim_poll(cq);
 	sim_cq_arm(cq, XROCE_ARM_NEXT);
 	for (c = W->conns; c; c = c->next)
-		if (c->ep[0].scq == cq)
-			keep_busy(&c->ep[0]);
+		if (c->ep[busy].scq == cq)
+			keep_busy(&c->ep[busy]);
 }
 
 static u32 acked(const struct sim_ep *ep)
@@ -49,14 +52,15 @@ static u32 acked(const struct sim_ep *ep)
 	return ep->wire.una;
 }
 
-static void fair(u32 mark_from)
+static void fair(u32 who, u32 mark_from)
 {
 	struct sim_cfg cfg = plain_cfg();
 	u32 from[FLOWS], i = 0, n, lo = ~0u, hi = 0, sum = 0;
 	struct sim_node *sink;
 	struct sim_conn *c;
-	u64 drops, pkts;
+	u64 drops, pkts, marked;
 
+	busy = who;
 	cfg.nodes = FLOWS + 1;
 	cfg.rate = 125000000;
 	cfg.timeout = 12;
@@ -74,32 +78,37 @@ static void fair(u32 mark_from)
 	for (i = 0; i < FLOWS; i++) {
 		c = sim_conn_new(W->node[i], sink);
 		sim_connect(c, true);
-		c->ep[0].scq->handler = flow_handler;
-		sim_cq_arm(c->ep[0].scq, XROCE_ARM_NEXT);
+		c->ep[busy].scq->handler = flow_handler;
+		sim_cq_arm(c->ep[busy].scq, XROCE_ARM_NEXT);
 		/* Those who come late get as much. */
 		sim_at(sim_now() + i * 10 * SIM_MS, SIM_EV_FN, keep_busy,
-		       &c->ep[0], 0);
+		       &c->ep[busy], 0);
 	}
 	sim_run_until(sim_now() + WARM_UP);
 	drops = sink->in_drops;
 	pkts = sink->in_pkts;
+	marked = sim_count(XROCE_CNT_MARKED);
 	for (i = 0, c = W->conns; c; c = c->next)
-		from[i++] = acked(&c->ep[0]);
+		from[i++] = acked(&c->ep[busy]);
 	sim_run_until(sim_now() + MEASURED);
 	for (i = 0, c = W->conns; c; c = c->next, i++) {
-		n = (acked(&c->ep[0]) - from[i]) & XROCE_PSN_MASK;
+		n = (acked(&c->ep[busy]) - from[i]) & XROCE_PSN_MASK;
 		sim_trace("flow %u: %u packets, window %u", i, n,
-			  c->ep[0].qp.req.cwnd);
+			  c->ep[busy].qp.req.cwnd);
 		lo = min(lo, n);
 		hi = max(hi, n);
 		sum += n;
 	}
 	drops = sink->in_drops - drops;
 	pkts = sink->in_pkts - pkts;
+	marked = sim_count(XROCE_CNT_MARKED) - marked;
 	sim_trace("%llu of %llu packets lost", (unsigned long long)drops,
 		  (unsigned long long)pkts);
 	sim_check(drops * 100 < pkts, "%llu of %llu packets lost",
 		  (unsigned long long)drops, (unsigned long long)pkts);
+	/* They are heard: the queue stays short. */
+	sim_check(marked * 5 < pkts, "%llu of %llu packets marked",
+		  (unsigned long long)marked, (unsigned long long)pkts);
 	sim_check(lo * FLOWS >= sum * 0.8 && hi * FLOWS <= sum * 1.2,
 		  "the shares are between %u and %u of %u packets", lo, hi,
 		  sum);
@@ -114,14 +123,20 @@ static void fair(u32 mark_from)
 static void run_fair(u64 seed)
 {
 	(void)seed;
-	fair(100000);
+	fair(0, 100000);
+}
+
+static void run_fair_read(u64 seed)
+{
+	(void)seed;
+	fair(1, 100000);
 }
 
 /* One that only drops. */
 static void run_fair_drops(u64 seed)
 {
 	(void)seed;
-	fair(0);
+	fair(0, 0);
 }
 
 /* Packets that must not count, among those that do. */
@@ -510,6 +525,7 @@ static void run_overrun(u64 seed)
 const struct sim_scenario sim_other_scenarios[] = {
 	{ "fair", "four flows share a link within 20 %, lose under 1 %",
 	  run_fair, 0, 3 },
+	{ "fair-read", "the same of READs, which who reads lets out", run_fair_read, 0, 3 },
 	{ "fair-drops", "the same where the network marks nothing",
 	  run_fair_drops, 0, 6, true },
 	{ "forged", "forged packets among good ones change nothing",

@@ -107,8 +107,54 @@ static void run_pace_slow(u64 seed)
 	sim_finish();
 }
 
+static bool drop_all(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *pkt)
+{
+	(void)from;
+	(void)buf;
+	(void)len;
+	(void)pkt;
+	return true;
+}
+
+/*
+ * Slower than timeouts, and the peer is gone: that is noticed. What sends nothing is
+ * done before, whatever becomes of what waits for its turn.
+ */
+static void run_pace_dead(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_region *r;
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.timeout = 12;
+	cfg.retry_cnt = sim_below(3);
+	ep = begin(&cfg, 100);
+	ep->expect_err = true;
+	W->checks_off = true;
+	W->drop = drop_all;
+	r = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
+	r->mr.kind = XROCE_MR_FAST;
+	*sim_sq_slot(ep) = (struct xroce_send_wqe) {
+		.opcode = XROCE_WR_LOCAL_INV,
+		.flags = XROCE_WR_SIGNALED,
+		.inv_rkey = r->mr.key,
+	};
+	ep->sq_prod++;
+	post_write(ep, 1000);
+	sim_check(ep->scq->cq.ring->prod == 1 && r->mr.state == XROCE_KEY_INVALID,
+		  "a key made invalid waits for its turn");
+	sim_run_until(sim_now() + 10 * SIM_SEC);
+	sim_check(ep->qp.hot.state == XROCE_QPS_ERR, "%llu timeouts, state %u",
+		  (unsigned long long)sim_count(XROCE_CNT_TIMEOUT), ep->qp.hot.state);
+	is(TIMEOUT, cfg.retry_cnt + 1);
+	sim_check(ep->scq->cq.ring->prod == 2, "%u completions", ep->scq->cq.ring->prod);
+	sim_world_free();
+}
+
 const struct sim_scenario sim_pace_scenarios[] = {
 	{ "pace", "a rate limit is kept, and lifted", run_pace, 0, 20 },
 	{ "pace-slow", "slower than timeouts, and a loss", run_pace_slow, 0, 20 },
+	{ "pace-dead", "slower than timeouts, and a peer that is gone", run_pace_dead, 0, 10 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };

@@ -226,6 +226,30 @@ static void run_resources(u64 seed)
 	sim_world_free();
 }
 
+/* READs are not allowed any more: what was posted fails, and does not wait. */
+static void run_none(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct xroce_attr attr = { .max_rd_atomic = 0 };
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.max_rd = 1;
+	ep = begin(&cfg);
+	ep->expect_err = true;
+	W->checks_off = true;
+	post(ep, XROCE_WR_RDMA_READ, 20);
+	post(ep, sim_below(2) ? XROCE_WR_RDMA_READ : XROCE_WR_ATOMIC_FETCH_AND_ADD, 8);
+	sim_ep_state(ep, XROCE_QPS_SQD);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_ep_modify(ep, &attr, XROCE_ATTR_MAX_RD_ATOMIC);
+	sim_ep_state(ep, XROCE_QPS_RTS);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(ep->scq->cq.ring->prod == 2 && ep->qp.hot.state == XROCE_QPS_ERR,
+		  "%u completions in state %u", ep->scq->cq.ring->prod, ep->qp.hot.state);
+	sim_world_free();
+}
+
 /* A timeout that is set in SQD is kept by what is out already. */
 static void run_timeout(u64 seed)
 {
@@ -300,6 +324,7 @@ const struct sim_scenario sim_room_scenarios[] = {
 	{ "meanwhile", "posted while a burst is with the device: sent next", run_meanwhile, 0, 10 },
 	{ "sqd-resources", "READs forgotten in SQD while one is answered",
 	  run_resources, 0, 40 },
+	{ "sqd-none", "no READs are allowed any more, with one posted", run_none, 0, 10 },
 	{ "sqd-timeout", "set in SQD for what is out too", run_timeout, 0, 10 },
 	{ "read-refused", "a READ answered and asked for again wrongly", run_refused,
 	  0, 20 },
