@@ -73,7 +73,7 @@ int xroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	uint32_t none = XROCE_ARM_NONE;
 	struct xroce_ring *ring;
 
-	xroce_lock(&cq->lock);		/* or it may be another ring soon */
+	xroce_lock(&cq->arm_lock);	/* or it may be another ring soon */
 	ring = cq->map.ring;
 	if (solicited_only)
 		__atomic_compare_exchange_n(&ring->arm, &none,
@@ -82,7 +82,7 @@ int xroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	else
 		__atomic_store_n(&ring->arm, XROCE_ARM_NEXT, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	xroce_unlock(&cq->lock);
+	xroce_unlock(&cq->arm_lock);
 	return 0;
 }
 
@@ -267,10 +267,13 @@ static struct xroce_cq *cq_create(struct ibv_context *ctx,
 	ret = xroce_lock_init(&cq->lock, single);
 	if (ret)
 		goto err_free;
+	ret = xroce_lock_init(&cq->arm_lock, single);
+	if (ret)
+		goto err_lock;
 	ret = ibv_cmd_create_cq_ex(ctx, &cmd, &cq->vcq, NULL, 0, &resp.ibv,
 				   sizeof(resp), 0);
 	if (ret)
-		goto err_lock;
+		goto err_arm_lock;
 	ret = xroce_map(ctx, &cq->map, &resp.drv.ring);
 	if (ret)
 		goto err_destroy;
@@ -278,6 +281,8 @@ static struct xroce_cq *cq_create(struct ibv_context *ctx,
 
 err_destroy:
 	ibv_cmd_destroy_cq(&cq->vcq.cq);
+err_arm_lock:
+	xroce_lock_destroy(&cq->arm_lock);
 err_lock:
 	xroce_lock_destroy(&cq->lock);
 err_free:
@@ -352,6 +357,7 @@ int xroce_resize_cq(struct ibv_cq *ibcq, int cqe)
 	xroce_lock(&cq->lock);
 	/* Inside an extended poll the ring's index lags behind. */
 	cq_set_cons(cq, cq->cons);
+	xroce_lock(&cq->arm_lock);
 	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp.ibv,
 				sizeof(resp));
 	if (!ret)
@@ -360,6 +366,7 @@ int xroce_resize_cq(struct ibv_cq *ibcq, int cqe)
 		xroce_unmap(&cq->map);
 		cq->map = map;
 	}
+	xroce_unlock(&cq->arm_lock);
 	xroce_unlock(&cq->lock);
 	return ret;
 }
@@ -373,6 +380,7 @@ int xroce_destroy_cq(struct ibv_cq *ibcq)
 	if (ret)
 		return ret;
 	xroce_unmap(&cq->map);
+	xroce_lock_destroy(&cq->arm_lock);
 	xroce_lock_destroy(&cq->lock);
 	xroce_pd_put(cq->pd);
 	free(cq);

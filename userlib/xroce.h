@@ -68,6 +68,8 @@ struct xroce_pd {
  * struct xroce_cq - a completion queue
  * @pd: the parent domain that it was made in, or NULL
  * @lock: guards all below; held from ibv_start_poll() to ibv_end_poll()
+ * @arm_lock: keeps the ring for who asks for an event, as one may in between; inside
+ *	@lock
  * @cons: the true consumer index; the ring's copy lags while a poll goes on
  * @cqe: the element that ibv_wc_read_*() read
  */
@@ -75,6 +77,7 @@ struct xroce_cq {
 	struct verbs_cq vcq;
 	struct xroce_pd *pd;
 	struct xroce_lock lock;
+	struct xroce_lock arm_lock;
 	struct xroce_map map;
 	uint32_t cons;
 	const struct xroce_cqe *cqe;

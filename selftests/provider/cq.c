@@ -129,6 +129,8 @@ static void test_extended(void)
 	for (i = 0; i < 5; i++)
 		put(9);
 	err = ibv_start_poll(ex, &none);
+	/* An event may be asked for meanwhile. */
+	TAP_CHECK(bad, !xroce_req_notify_cq(&cq->vcq.cq, 0), "not armed inside a poll");
 	for (i = 0; !err; i++, err = ibv_next_poll(ex)) {
 		struct ibv_wc w = {
 			.wr_id = ex->wr_id,

@@ -100,8 +100,8 @@ ssize_t fake_write(int fd, const void *buf, size_t len)
 {
 	const struct ibv_post_send *cmd = buf;
 
-	if (fake.fail_cmd) {
-		errno = fake.fail_cmd;
+	if (fake.fail_cmd || fake.other_creds) {
+		errno = fake.fail_cmd ?: EACCES;
 		return -1;
 	}
 	if (fd == fake_ctx.cmd_fd &&
@@ -115,6 +115,25 @@ ssize_t fake_write(int fd, const void *buf, size_t len)
 	else
 		fake.bad_bells++;
 	return len;
+}
+
+/* By an ioctl, which does not ask who opened the device. */
+int ibv_cmd_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	(void)bad;
+	if (qp->handle != handle_qp || wr)
+		fake.bad_bells++;
+	fake.send_bells++;
+	return 0;
+}
+
+int ibv_cmd_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)bad;
+	if (qp->handle != handle_qp || wr)
+		fake.bad_bells++;
+	fake.recv_bells++;
+	return 0;
 }
 
 struct xroce_ring *fake_ring_of(const struct xroce_map *m)

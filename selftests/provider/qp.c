@@ -548,6 +548,11 @@ static void test_doorbell(void)
 	TAP_CHECK(bad, !xroce_post_recv(qp, &rwr, &badr) &&
 		  fake.recv_bells == 1 && fake.send_bells == 3,
 		  "receive not rung to be flushed");
+	sq_ring()->cons = sq_ring()->prod;
+	fake.other_creds = true;
+	TAP_CHECK(bad, !post(wr) && !xroce_post_recv(qp, &rwr, &badr) &&
+		  fake.recv_bells == 2 && fake.send_bells == 4, "not rung with other credentials");
+	fake.other_creds = false;
 	TAP_CHECK(bad, !fake.bad_bells, "%d doorbells that uverbs refuses",
 		  fake.bad_bells);
 	tear_down();

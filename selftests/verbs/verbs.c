@@ -464,6 +464,7 @@ int main(int argc, char **argv)
 	run("one port, one P_Key", test_other_port);
 	run("violations are counted", test_violations);
 	run("a rate limit, kept and lifted", test_rate);
+	run("posting with other credentials than the device was opened with", test_credentials);
 	run("all is given back", test_clean_up);
 	return 0;
 }

@@ -139,5 +139,6 @@ bool test_window_order(void);
 bool test_rereg(void);
 bool test_zero_based(void);
 bool test_rereg_writable(void);
+bool test_credentials(void);
 
 #endif /* XROCE_VERBS_H */
