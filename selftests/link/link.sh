@@ -208,11 +208,11 @@ check "module unloads after all" unload
 # Two for each CPU; what is in flight still comes back later
 pools_end() {
 	local trace=/sys/kernel/tracing n
-	modprobe xroce && echo >$trace/trace &&
-		echo 1 >$trace/events/page_pool/page_pool_release/enable || return
+	modprobe xroce && echo >"$trace"/trace &&
+		echo 1 >"$trace"/events/page_pool/page_pool_release/enable || return
 	unload
-	echo 0 >$trace/events/page_pool/page_pool_release/enable
-	n=$(grep -c page_pool_release: $trace/trace)
+	echo 0 >"$trace"/events/page_pool/page_pool_release/enable
+	n=$(grep -c page_pool_release: "$trace"/trace)
 	echo "$n of them"
 	[ "$n" -ge $((2 * $(nproc --all))) ]
 }
