@@ -25,7 +25,7 @@
  * @idle: nothing is found for so long, ns, before it sleeps
  * @last: when something was found; the thread's
  * @awake: it looks at the rings of @qps; the thread's
- * @rung: there was a doorbell
+ * @rung: there was a doorbell, which the thread has not seen; RCU: a waker's
  * @end: waits for the thread to be gone
  */
 struct xroce_poller {
@@ -114,8 +114,11 @@ static void poller_killed(void *data)
 {
 	struct xroce_poller *p = data;
 
-	guard(mutex)(&p->mutex);
-	poller_rest(p);
+	scoped_guard(mutex, &p->mutex)
+		poller_rest(p);
+	/* Rung for ever, so that nobody wakes it: older kernels do not keep its task. */
+	WRITE_ONCE(p->rung, true);
+	synchronize_rcu();
 }
 
 /**
@@ -126,7 +129,10 @@ static void poller_killed(void *data)
  */
 void xroce_poller_ring(struct xroce_poller *p)
 {
-	if (XROCE_HAVE_POLLER && !xchg(&p->rung, true))
+	if (!XROCE_HAVE_POLLER)
+		return;
+	guard(rcu)();
+	if (!xchg(&p->rung, true))
 		vhost_task_wake(p->task);
 }
 

@@ -376,8 +376,8 @@ struct xroce_rd {
  * @rd_active: how many are XROCE_RD_ACTIVE; they are answered in PSN order
  * @ack_psn: PSN to acknowledge when XROCE_RESP_ACK is set
  * @nak: syndrome to send instead of an ACK, 0 when none; goes once to @nak_psn
- * @fatal: @nak ends the connection: no request is heard any more, and the QP
- *	goes to ERR when the NAK has left, behind the responses owed before it
+ * @fatal: the end has come: no request is heard any more, and the next run takes
+ *	the QP to ERR, when @nak, if any, has left behind the responses before it
  * @min_rnr: code of the RNR timer to ask for
  * @cnp: congestion is to be reported; not before @cnp_next, ns
  * @wqe: the receive work request of the SEND under way; @wqe_held tells
@@ -591,6 +591,7 @@ void xroce_qp_kill(struct xroce_qp *qp);
 /* qp.c: under the QP's lock. */
 void xroce_qp_error(struct xroce_qp *qp);
 void xroce_qp_send_error(struct xroce_qp *qp);
+void xroce_qp_fatal(struct xroce_qp *qp);
 void xroce_qp_flush(struct xroce_qp *qp);
 
 /* tx.c */
@@ -626,7 +627,7 @@ void xroce_xrc_end(struct xroce_qp *qp);
 bool xroce_resp_no_access(struct xroce_qp *qp);
 bool xroce_resp_recv(struct xroce_qp *qp);
 void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome);
-void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe, bool solicited);
+bool xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe, bool solicited);
 
 /* answer.c: what the responder owes. Under the QP's lock. */
 struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
@@ -662,7 +663,7 @@ bool xroce_rx_icrc_ok(struct xroce_rx *rx);
 void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev,
 		   struct xroce_ring *ring, u32 depth);
 int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth);
-void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited);
+bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited);
 
 /* rq.c */
 void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,

@@ -91,10 +91,12 @@ static bool xroce_cq_armed(struct xroce_ring *ring, bool solicited)
  *
  * A full queue loses the completion and everything after it, and says so once
  * (IBTA 11.6.3.3, C11-39).
+ *
+ * Return: false when it is lost.
  */
-void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
+bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 {
-	bool event = false, overrun = false;
+	bool event = false, overrun = false, fits;
 	struct xroce_ring *ring;
 	unsigned long flags;
 
@@ -103,7 +105,8 @@ void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 	spin_lock_irqsave(&cq->lock, flags);
 	ring = cq->ring;
 	/* Pairs with the consumer's release: the slot has been read. */
-	if (cq->overrun || cq->prod - smp_load_acquire(&ring->cons) > cq->mask) {
+	fits = !cq->overrun && cq->prod - smp_load_acquire(&ring->cons) <= cq->mask;
+	if (!fits) {
 		overrun = !cq->overrun;
 		cq->overrun = true;
 	} else {
@@ -122,4 +125,5 @@ void xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 	}
 	if (event)
 		xroce_env_cq_event(cq);
+	return fits;
 }

@@ -65,6 +65,6 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		cqe.flags |= XROCE_WC_WITH_IMM;
 		cqe.imm = pkt->imm;
 	}
-	xroce_qp_count(qp, XROCE_CNT_RX_SEND, 1);
-	xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
+	if (xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE))
+		xroce_qp_count(qp, XROCE_CNT_RX_SEND, 1);
 }

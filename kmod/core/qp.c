@@ -174,6 +174,23 @@ void xroce_qp_send_error(struct xroce_qp *qp)
 	xroce_qp_flush_sends(qp);
 }
 
+/**
+ * xroce_qp_fatal() - a completion found no room: to ERR, in the next run
+ * @qp: the queue pair
+ *
+ * Under the QP's lock. An overrun is a catastrophic error of every work queue
+ * that goes on to use the CQ (IBTA 11.6.3.2).
+ */
+void xroce_qp_fatal(struct xroce_qp *qp)
+{
+	if (qp->hot.state == XROCE_QPS_ERR)
+		return;
+	if (!qp->resp.fatal)
+		xroce_env_qp_event(qp, XROCE_EVENT_QP_FATAL);
+	qp->resp.fatal = true;
+	xroce_env_defer(qp);
+}
+
 static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
 {
 	struct xroce_req *req = &qp->req;

@@ -212,7 +212,8 @@ static noinline void xroce_req_report(struct xroce_qp *qp, const struct xroce_se
 		.byte_len = len,
 	};
 
-	xroce_cq_post(qp->scq, &cqe, false);
+	if (!xroce_cq_post(qp->scq, &cqe, false))
+		xroce_qp_fatal(qp);
 }
 
 /**

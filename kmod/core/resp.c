@@ -60,8 +60,11 @@ bool xroce_resp_no_access(struct xroce_qp *qp)
  * @qp: the queue pair
  * @cqe: how; what it leaves 0 of opcode and source is as for most
  * @solicited: the peer asks for an event
+ *
+ * Return: false when nobody will learn of it: the QP ends, and the peer may not
+ * take the message for delivered.
  */
-void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe, bool solicited)
+bool xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe, bool solicited)
 {
 	cqe->wr_id = qp->resp.wqe->wr_id;
 	cqe->qpn = qp->hot.qpn;
@@ -70,7 +73,12 @@ void xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe, bool solici
 	if (!cqe->opcode)
 		cqe->opcode = XROCE_WC_RECV;
 	qp->resp.wqe_held = false;
-	xroce_cq_post(qp->rcq, cqe, solicited);
+	if (xroce_cq_post(qp->rcq, cqe, solicited))
+		return true;
+	if (qp->hot.state != XROCE_QPS_ERR)
+		xroce_resp_fatal(qp, XROCE_NAK_REM_OP, XROCE_EVENT_QP_FATAL);
+	xroce_qp_fatal(qp);
+	return false;
 }
 
 /**
@@ -170,8 +178,9 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 		cqe.imm = pkt->imm;
 	}
 	cqe.byte_len = resp->offset;
+	if (!xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE))
+		return false;
 	xroce_qp_count(qp, XROCE_CNT_RX_SEND, 1);
-	xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
 	return true;
 }
 
@@ -231,7 +240,7 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 			.byte_len = resp->offset,
 		};
 
-		xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
+		return xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
 	}
 	return true;
 }

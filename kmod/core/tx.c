@@ -146,6 +146,8 @@ void xroce_qp_run(struct xroce_qp *qp)
 	}
 	qp->sending = true;
 	for (;;) {
+		if (qp->resp.fatal && !qp->resp.nak && !qp->dead)
+			xroce_qp_error(qp);	/* the NAK, if any, has left */
 		/* Here, since who posts during a burst leaves it to us. */
 		if (qp->hot.state == XROCE_QPS_ERR)
 			xroce_qp_flush(qp);
@@ -177,8 +179,6 @@ void xroce_qp_run(struct xroce_qp *qp)
 		/* What nobody will acknowledge is done now that it is taken. */
 		if (!xroce_qp_reliable(qp) && qp->resets == life && xroce_qp_sends(qp))
 			xroce_req_advance(qp, qp->hot.next);
-		if (qp->resp.fatal && !qp->resp.nak && !qp->dead)
-			xroce_qp_error(qp);	/* the NAK has left */
 		budget -= min(budget, n);
 		if (taken < n || !budget) {
 			xroce_qp_count(qp, XROCE_CNT_TX_UNTAKEN, n - taken);
@@ -189,7 +189,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 			break;
 		}
 		/* There was no more, and nothing has come up since. */
-		if (n < most && !qp->again && !qp->nomem &&
+		if (n < most && !qp->again && !qp->nomem && !qp->resp.fatal &&
 		    xroce_qp_reliable(qp) && qp->hot.state == XROCE_QPS_RTS)
 			break;
 	}

@@ -292,6 +292,12 @@ bug cnp-deaf rx 'xroce_cc_loss(qp, false);' ';'
 bug cnp-anybody rx '? !xroce_qp_reliable(qp) :' '? 0 :'
 bug cnp-no-becn answer 'XROCE_BTH_BECN >> 24' '0'
 
+# a CQ without room
+bug overrun-lives req '\t\txroce_qp_fatal(qp);' '\t\t;'
+bug overrun-unsaid resp 'xroce_resp_fatal(qp, XROCE_NAK_REM_OP, XROCE_EVENT_QP_FATAL);' ';'
+bug overrun-acked resp '\txroce_qp_fatal(qp);\n\treturn false;' '\treturn true;'
+bug overrun-waits tx ' && !qp->resp.fatal &&' ' &&'
+
 # locks
 bug lock-leaked rx 'if (drop) {\n\t\tspin_unlock(&qp->lock);' 'if (drop) {'
 bug event-under-lock cq \

@@ -490,36 +490,73 @@ static void run_mad_user(u64 seed)
 	mad_world(3000, mad_user_turn);
 }
 
-/* More completions than the CQ holds. */
-static void run_overrun(u64 seed)
+/*
+ * More completions than the CQ holds, of the sends of one end or the receives of
+ * the other: it goes to ERR at the first that is lost, a reliable peer is told, and
+ * the rest of the world goes on.
+ */
+static void overrun(bool recv)
 {
-	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 20, .nsge = 1,
-			       .signaled = true };
+	struct sim_opt opt = { .wr = recv ? XROCE_WR_SEND : XROCE_WR_RDMA_WRITE,
+			       .len = 20, .nsge = 1, .signaled = true };
+	u32 depth = 1 << sim_range(1, 4), more = sim_range(1, 5), i, acked;
 	struct sim_cfg cfg = plain_cfg();
-	u32 depth = 1 << sim_range(1, 4), i;
-	struct sim_conn *c = NULL;
-	struct sim_ep *ep;
+	struct sim_ep *ep, *from;
+	struct sim_cq *cq;
+	bool rc;
 
-	(void)seed;
+	cfg.uc = sim_chance(3000) ? 10000 : 0;
 	sim_world_new(&cfg, 0);
-	c = sim_conn_new(W->node[0], W->node[1]);
-	ep = &c->ep[0];
-	ep->scq = sim_cq_new(ep->node, depth);
-	ep->qp.scq = &ep->scq->cq;
-	sim_connect(c, true);
-	for (i = 0; i < depth + sim_range(1, 5); i++)
-		sim_check(sim_post(ep, &opt), "no room");
+	from = &sim_conn_new(W->node[0], W->node[1])->ep[0];
+	ep = recv ? from->peer : from;
+	rc = ep->transport == XROCE_RC;
+	cq = sim_cq_new(ep->node, depth);
+	*(recv ? &ep->rcq : &ep->scq) = cq;
+	*(recv ? &ep->qp.rcq : &ep->qp.scq) = &cq->cq;
+	sim_connect(from->conn, true);
+	acked = from->qp.hot.una;
+	/* By the model nothing has gone wrong. */
+	W->checks_off = true;
+	for (i = 0; i < depth + more; i++) {
+		sim_check(!recv || sim_post_recv(ep, 20, 1), "no room");
+		sim_check(sim_post(from, &opt), "no room");
+	}
 	sim_run_until(sim_now() + SIM_MS);
-	sim_check(ep->scq->overrun, "no overrun");
-	sim_check(sim_count(XROCE_CNT_CQ_OVERRUN) == 1, "not counted once");
-	sim_check(ep->scq->cq.ring->prod == depth, "%u elements in %u slots",
-		  ep->scq->cq.ring->prod, depth);
-	sim_poll(ep->scq);
+	sim_check(cq->overrun, "no overrun");
+	is(CQ_OVERRUN, 1);
+	sim_check(cq->cq.ring->prod == depth, "%u elements in %u slots",
+		  cq->cq.ring->prod, depth);
+	sim_check(ep->qp.hot.state == XROCE_QPS_ERR &&
+		  ep->event[XROCE_EVENT_QP_FATAL] == 1,
+		  "in state %u, told %u times", ep->qp.hot.state,
+		  ep->event[XROCE_EVENT_QP_FATAL]);
+	acked = (from->qp.hot.una - acked) & XROCE_PSN_MASK;
+	/* The message whose completion is lost is not one that was delivered. */
+	sim_check(ep->peer->qp.hot.state == (recv && rc ? XROCE_QPS_ERR : XROCE_QPS_RTS) &&
+		  !ep->peer->event[XROCE_EVENT_QP_FATAL] &&
+		  (!recv || !rc || (from->qp.err_status == XROCE_WC_REM_OP_ERR &&
+				    acked == depth)),
+		  "its peer is in state %u, status %u, %u acknowledged",
+		  ep->peer->qp.hot.state, from->qp.err_status,
+		  acked);
 	/* It is not to be trusted any more, though there is room now. */
+	WRITE_ONCE(cq->cq.ring->cons, depth);
 	sim_post(ep, &opt);
 	sim_run_until(sim_now() + SIM_MS);
-	sim_check(ep->scq->cq.ring->prod == depth, "goes on after an overrun");
+	sim_check(cq->cq.ring->prod == depth, "goes on after an overrun");
 	sim_world_free();
+}
+
+static void run_overrun(u64 seed)
+{
+	(void)seed;
+	overrun(false);
+}
+
+static void run_overrun_recv(u64 seed)
+{
+	(void)seed;
+	overrun(true);
 }
 
 const struct sim_scenario sim_other_scenarios[] = {
@@ -534,6 +571,8 @@ const struct sim_scenario sim_other_scenarios[] = {
 	  run_mad_peer, 0, 20 },
 	{ "mad-user", "anything written to the rings is survived",
 	  run_mad_user, 0, 20 },
-	{ "overrun", "a CQ overflows, once", run_overrun, 0, 20 },
+	{ "overrun", "a CQ overflows, once, and its QP ends", run_overrun, 0, 20 },
+	{ "overrun-recv", "the same of receives, and the sender knows",
+	  run_overrun_recv, 0, 20 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };
