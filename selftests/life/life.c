@@ -351,6 +351,13 @@ static bool end_revoke(void)
 	return ok;
 }
 
+/* Of what takes hours, to where the test's own output goes */
+static void progress(int done, int rounds)
+{
+	if (mode != ASK && rounds >= MANY_ROUNDS && done % (rounds / 10) == 0)
+		dprintf(3, "# %d of %d rounds\n", done, rounds);
+}
+
 /* Return: rounds that failed. */
 static int run(void)
 {
@@ -374,6 +381,7 @@ static int run(void)
 		failed += !ok;
 		if (!ok)
 			warnx("round %d failed", i);
+		progress(i + 1, rounds);
 	}
 	return failed;
 }

@@ -21,6 +21,7 @@
 #define SLOT		4096
 #define UD_MAX		1024
 #define PATIENCE_MS	60000
+#define MANY_ROUNDS	50		/* are worth a word in between */
 
 /*
  * One has its receives from a shared queue. That of XRC is the sender; its target

@@ -218,6 +218,7 @@ rounds() {
 		# a name may be a dying device's still
 		[ "$verb" = go ] || wait_for 60 life_links ||
 			{ echo "round $i: no links after it"; life_links; status=1; }
+		((n < 50 || (i + 1) % (n / 10))) || echo "# $((i + 1)) of $n rounds" >&3
 	done
 	exec {out}>&-
 	wait "$pid" || status=1
