@@ -352,7 +352,7 @@ static bool end_revoke(void)
 }
 
 /* Of what takes hours, to where the test's own output goes */
-static void progress(int done, int rounds)
+static void say_rounds(int done, int rounds)
 {
 	if (mode != ASK && rounds >= MANY_ROUNDS && done % (rounds / 10) == 0)
 		dprintf(3, "# %d of %d rounds\n", done, rounds);
@@ -381,7 +381,7 @@ static int run(void)
 		failed += !ok;
 		if (!ok)
 			warnx("round %d failed", i);
-		progress(i + 1, rounds);
+		say_rounds(i + 1, rounds);
 	}
 	return failed;
 }
