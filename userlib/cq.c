@@ -90,15 +90,17 @@ int xroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
  * xroce_cq_clean() - forget the completions of a QP that is gone or was reset
  *
  * What is kept moves towards the kernel's end, in order. The kernel has already
- * stopped to write for this QP; that it goes on for others does no harm.
+ * stopped to write for this QP; that it goes on for others does no harm. Who takes no
+ * lock may come in the middle of an extended poll: the element that it is at is its.
  */
 void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn)
 {
-	uint32_t from, to;
+	uint32_t first, from, to;
 
 	xroce_lock(&cq->lock);
+	first = cq->cons + cq->polling;
 	to = cq_prod(cq);
-	for (from = to; from != cq->cons;) {
+	for (from = to; from != first;) {
 		struct xroce_cqe *cqe = xroce_slot(&cq->map, --from);
 
 		if (cqe->qpn == qpn)
@@ -106,8 +108,12 @@ void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn)
 		if (--to != from)
 			*(struct xroce_cqe *)xroce_slot(&cq->map, to) = *cqe;
 	}
-	if (to != cq->cons)
+	if (to != first && cq->polling) {
+		cq->cqe = memcpy(xroce_slot(&cq->map, to - 1), cq->cqe, sizeof(*cq->cqe));
+		cq_set_cons(cq, to - 1);
+	} else if (to != first) {
 		cq_set_cons(cq, to);
+	}
 	xroce_unlock(&cq->lock);
 }
 
@@ -130,6 +136,7 @@ static int cq_start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 		return ENOENT;
 	}
 	cq_load(cq);
+	cq->polling = true;
 	return 0;
 }
 
@@ -150,6 +157,7 @@ static void cq_end_poll(struct ibv_cq_ex *ibcq)
 	struct xroce_cq *cq = to_xcq_ex(ibcq);
 
 	cq_set_cons(cq, cq->cons + 1);
+	cq->polling = false;
 	xroce_unlock(&cq->lock);
 }
 
@@ -365,6 +373,8 @@ int xroce_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (!ret) {
 		xroce_unmap(&cq->map);
 		cq->map = map;
+		if (cq->polling)
+			cq->cqe = xroce_slot(&cq->map, cq->cons);
 	}
 	xroce_unlock(&cq->arm_lock);
 	xroce_unlock(&cq->lock);

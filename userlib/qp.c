@@ -193,6 +193,9 @@ int xroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 /* The kernel completes nothing more for this QP once it is gone or in RESET. */
 static void qp_clean(struct ibv_qp *qp)
 {
+	/* An XRC target's are of the SRQs, and it may live on in other hands. */
+	if (qp->qp_type == IBV_QPT_XRC_RECV)
+		return;
 	if (qp->recv_cq)
 		xroce_cq_clean(to_xcq(qp->recv_cq), qp->qp_num);
 	if (qp->send_cq && qp->send_cq != qp->recv_cq)

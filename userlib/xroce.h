@@ -71,7 +71,7 @@ struct xroce_pd {
  * @arm_lock: keeps the ring for who asks for an event, as one may in between; inside
  *	@lock
  * @cons: the true consumer index; the ring's copy lags while a poll goes on
- * @cqe: the element that ibv_wc_read_*() read
+ * @cqe: the element that ibv_wc_read_*() read, the first, while @polling
  */
 struct xroce_cq {
 	struct verbs_cq vcq;
@@ -81,6 +81,7 @@ struct xroce_cq {
 	struct xroce_map map;
 	uint32_t cons;
 	const struct xroce_cqe *cqe;
+	bool polling;
 };
 
 /**

@@ -240,6 +240,54 @@ static void test_clean(void)
 	tap_ok(!bad, "completions of a QP that is gone vanish, no others");
 }
 
+/*
+ * The same in the middle of an extended poll, which who takes no lock may be in:
+ * the element that is being read stays, whosesoever it is, and nothing is had twice.
+ */
+static void test_clean_in_poll(void)
+{
+	struct ibv_cq_init_attr_ex alone = {
+		.cqe = DEPTH,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
+	};
+	struct ibv_poll_cq_attr none = {};
+	unsigned int mask, n, at, k;
+	struct ibv_cq_ex *ex;
+	struct ibv_wc wc[16];
+	int bad = 0, err;
+	uint64_t wr_id;
+
+	for (n = 1; n <= DEPTH; n++) {
+		for (mask = 0; mask < 1u << n; mask++) {
+			at = mask % n;
+			set_up(&alone);
+			ex = &cq->vcq.cq_ex;
+			for (k = 0; k < n; k++)
+				put(mask >> k & 1 ? 1 : 2);
+			err = ibv_start_poll(ex, &none);
+			for (k = 0; !err && k < at; k++)
+				err = ibv_next_poll(ex);
+			TAP_CHECK(bad, !err, "not there");
+			xroce_cq_clean(cq, 1);
+			for (k = at; !err; err = ibv_next_poll(ex)) {
+				wr_id = (uint32_t)(NEAR_WRAP + k) * 0x100000001ull;
+				TAP_CHECK(bad, k < n && ex->wr_id == wr_id &&
+					  cq->cqe->wr_id == wr_id,
+					  "%u of %#x: element %u", n, mask, k);
+				for (k++; k < n && mask >> k & 1; k++)
+					;
+			}
+			TAP_CHECK(bad, k == n, "%u of %#x: ended at %u", n, mask, k);
+			ibv_end_poll(ex);
+			TAP_CHECK(bad, ring->cons == ring->prod && !poll_cq(16, wc),
+				  "%u of %#x: %u left", n, mask, ring->prod - ring->cons);
+			tear_down();
+		}
+	}
+	tap_ok(!bad, "nor in an extended poll, whose element stays");
+}
+
 int main(void)
 {
 	alarm(60);		/* a lock left taken */
@@ -248,5 +296,6 @@ int main(void)
 	test_extended();
 	test_arm();
 	test_clean();
+	test_clean_in_poll();
 	return tap_end();
 }
