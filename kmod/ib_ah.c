@@ -33,7 +33,7 @@ static int path_l2(struct xroce_link *link, struct xroce_av *av,
 		av->l2_len = ETH_HLEN;
 	} else {
 		eth->h_vlan_proto = htons(ETH_P_8021Q);
-		eth->h_vlan_TCI = htons(vlan | attr->sl << VLAN_PRIO_SHIFT);
+		eth->h_vlan_TCI = htons(vlan | av->prio << VLAN_PRIO_SHIFT);
 		eth->h_vlan_encapsulated_proto = proto;
 		av->l2_len = VLAN_ETH_HLEN;
 	}

@@ -75,6 +75,7 @@ fields() {
 		-E occurrence=f "${args[@]}" 2>/dev/null
 }
 
+# A service level that is no priority, as a datagram's completion has, is none.
 # vector_ok PACKET VLAN SL DSCP FLOW-LABEL SOURCE-PORT HOP-LIMIT
 vector_ok() {
 	local mac vlan prio dscp4 ttl dscp6 hops flow port dst4 dst6 imm want=$7
@@ -82,7 +83,7 @@ vector_ok() {
 		imm <<<"$1"
 	[ "$want" != 0 ] || want=$HOPS
 	[ -n "$mac$imm" ] && [ "$vlan" = "$2" ] || return 1
-	[ -z "$2" ] || [ "$prio" = "$3" ] || return 1
+	[ -z "$2" ] || [ "$prio" = $(($3 < 8 ? $3 : 0)) ] || return 1
 	if [ -n "$dst4" ]; then
 		[ "$dscp4" = "$4" ] && [ "$ttl" = "$want" ] || return 1
 	else
