@@ -152,6 +152,8 @@ int batch(const char *file, bool force)
 		if (!force)
 			break;
 	}
+	if (ferror(f))
+		fail("-b: %s: %s", file, strerror(errno));
 	free(line);
 	if (f != stdin)
 		fclose(f);

@@ -53,7 +53,7 @@ static void put_link(FILE *f, const struct xlink *xl)
 	fputs(" netdev ", f);
 	put_word(f, xl->ifname);
 	fprintf(f, " xdp %s", xdp_mode_name(xl->xdp_mode));
-	if (*xl->steer)
+	if (*xl->steer && xl->xdp_mode != XROCE_XDP_MODE_OFF)
 		fprintf(f, " steer %s", xl->steer);
 	if (*policy_of(xl)) {
 		fputs(" policy ", f);
@@ -347,7 +347,9 @@ static void restore_one(struct saved *s)
 	}
 	restore_tune(s, &xl);
 	xlink_get(s->name, &xl);
-	restore_key(s, steer, s->steer, xl.steer);
+	/* The link keeps it while there is no XDP to do it. */
+	if (s->mode != XROCE_XDP_MODE_OFF)
+		restore_key(s, steer, s->steer, xl.steer);
 	restore_key(s, policy, s->policy, policy_of(&xl));
 }
 

@@ -88,6 +88,12 @@ rdmatool link set xt0 xdp off
 rdmatool link set "$weird" xdp off
 try "links that are otherwise" rdmatool link restore "$file"
 try "become as they were" same
+# A link keeps its steering while it has no XDP, where none may be asked for
+rdmatool link set xt0 xdp off
+rdmatool link save "$file.2"
+try "no steering is saved without XDP" eval '! grep -q steer "$file.2"'
+rdmatool link del xt0
+try "and that is restored" rdmatool link restore "$file.2"
 rdmatool link del xt0
 try "from standard input" eval 'rdmatool link restore - <"$file"'
 try "the same links" same

@@ -217,6 +217,7 @@ test_batch() {
 	[ $? = 2 ] && grep -q 'b:1: a quote is not closed' <<<"$out" &&
 		ok "an open quote" || not_ok "an open quote" "$out"
 	refuses 1 'No such file' rdmatool -b /nonesuch
+	refuses 1 'Is a directory' rdmatool -b /
 	head -c 20000 /dev/urandom >"$TOPO_TMP/b"
 	rdmatool -f -b "$TOPO_TMP/b" >/dev/null 2>&1
 	try "garbage is refused calmly" test $? -le 2
