@@ -14,6 +14,8 @@
 
 /* Runs in a row that the netdev took no XDP frame of, before skbs try it. */
 #define XROCE_XDP_STUCK		8
+/* Such runs, and those of skbs after them, until an XDP frame is tried again. */
+#define XROCE_XDP_AGAIN		255
 
 /**
  * xroce_xmit_by_xdp() - does the netdev take a QP's next frame as an XDP frame
@@ -127,7 +129,9 @@ static u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 	u32 i, len;
 	int ret;
 
-	kqp->xdp_stuck = 0;
+	/* Once more, with one burst: it may have got its rings meanwhile. */
+	if (kqp->xdp_stuck >= XROCE_XDP_STUCK && ++kqp->xdp_stuck == XROCE_XDP_AGAIN)
+		kqp->xdp_stuck = XROCE_XDP_STUCK - 1;
 	for (i = 0; i < n; i++) {
 		len = f[i]->len;
 		trace = xroce_trace_tx(kqp, f[i]);
