@@ -177,7 +177,7 @@ xroce_req_ack(const struct xroce_hot *hot, u32 psn)
 enum xroce_way {
 	XROCE_WAY_CORE,		/* anything that takes more thought */
 	XROCE_WAY_PLACE,	/* the SEND or WRITE that is next */
-	XROCE_WAY_COMPLETE,	/* an ACK, or data that was asked for */
+	XROCE_WAY_COMPLETE,	/* an ACK, or what was asked for */
 };
 
 /**
@@ -199,7 +199,7 @@ static __always_inline enum xroce_way xroce_way(const struct xroce_hot *hot)
 			return XROCE_WAY_CORE;
 		return XROCE_WAY_PLACE;
 	}
-	if (!(pkt->info & (XROCE_OP_ACK | XROCE_OP_READ_RESP)) ||
+	if (!(pkt->info & XROCE_OP_RESPONSE) ||
 	    xroce_req_ack(hot, pkt->psn) != XROCE_ACK_NEW)
 		return XROCE_WAY_CORE;
 	if (pkt->info & XROCE_OP_ACK &&

@@ -384,21 +384,22 @@ static void captures(void)
 
 /*
  * Make @pk's frame, and its QP in the hands of the stand-ins: it waits for PSN 100,
- * and for an ACK of 50 to 59. The syndrome of an AETH is that of an ACK.
+ * and for an ACK of 50 to 59, inside a message of kind @msg or none. The syndrome of
+ * an AETH is that of an ACK.
  */
-static u32 fast_frame(struct packet *pk)
+static u32 fast_frame(struct packet *pk, u32 msg)
 {
 	struct xroce_pass qp = {
 		.hot = {
 			.state = XROCE_QPS_RTS, .transport = XROCE_RC,
 			.mtu_shift = 8, .una = 50, .next = 60, .max = 60,
-			.epsn = 100,
+			.epsn = 100, .msg = msg,
 		},
 	};
 	u32 len = packet_make(pk, frame), key = pk->qpn % FAST_QPS;
 	struct parsed at = { 0 };
 
-	if (pk->hdr == 4)
+	if (pk->hdr == 4 || pk->hdr == 12)
 		frame[pk->bth + 12] = XROCE_AETH_NO_CREDIT;
 	parsed_frame(&at, frame, frame + len, len);
 	qp.hot.qpn = pk->qpn;
@@ -438,6 +439,14 @@ static void fast_path(void)
 		  XROCE_XDP_TAKEN, 0, 0, 0 },
 		{ "ACK", { .opcode = 0x11, .hdr = 4, .psn = 59 },
 		  XROCE_XDP_FAST, 0, 0, 0 },
+		{ "READ response", { .opcode = 0x0e, .payload = 256, .psn = 50 },
+		  XROCE_XDP_FAST, 0, 0, 0 },
+		{ "atomic", { .opcode = 0x14, .hdr = 28, .psn = 100 },
+		  XROCE_XDP_TAKEN, 0, 0, 0 },
+		{ "atomic ACK", { .opcode = 0x12, .hdr = 12, .psn = 50 },
+		  XROCE_XDP_FAST, 0, 0, 0 },
+		{ "atomic ACK, old", { .opcode = 0x12, .hdr = 12, .psn = 49 },
+		  XROCE_XDP_TAKEN, 0, 0, 0 },
 		{ "ACK, old", { .opcode = 0x11, .hdr = 4, .psn = 49 },
 		  XROCE_XDP_TAKEN, 0, 0, 0 },
 		{ "ACK of what was not sent", { .opcode = 0x11, .hdr = 4,
@@ -458,7 +467,7 @@ static void fast_path(void)
 		u32 len, key = 17;
 
 		pk.version = i & 1 ? 6 : 4;
-		len = fast_frame(&pk);
+		len = fast_frame(&pk, 0);
 		if (pk.qpn != key) {
 			bpf_map_lookup_elem(bpf_map__fd(fast->maps.fast_qps),
 					    &key, &qp);
@@ -541,10 +550,20 @@ static void bench_fast(void)
 	static const struct {
 		const char *name;
 		struct packet pk;
+		u32 msg;
 	} frames[] = {
 		{ "WRITE only", { .opcode = 0x0a, .hdr = 16, .payload = 64,
-		  .psn = 100 } },
-		{ "ACK", { .opcode = 0x11, .hdr = 4, .psn = 59 } },
+		  .psn = 100 }, 0 },
+		{ "WRITE middle", { .opcode = 0x07, .payload = 256, .psn = 100 },
+		  XROCE_OP_WRITE },
+		{ "SEND only", { .opcode = 0x04, .payload = 64, .psn = 100 }, 0 },
+		{ "SEND middle", { .opcode = 0x01, .payload = 256, .psn = 100 },
+		  XROCE_OP_SEND },
+		{ "READ", { .opcode = 0x0c, .hdr = 16, .psn = 100 }, 0 },
+		{ "READ response", { .opcode = 0x0e, .payload = 256, .psn = 50 }, 0 },
+		{ "atomic", { .opcode = 0x14, .hdr = 28, .psn = 100 }, 0 },
+		{ "atomic ACK", { .opcode = 0x12, .hdr = 12, .psn = 50 }, 0 },
+		{ "ACK", { .opcode = 0x11, .hdr = 4, .psn = 59 }, 0 },
 	};
 	char name[64];
 
@@ -554,7 +573,7 @@ static void bench_fast(void)
 		pk.version = i & 1 ? 6 : 4;
 		snprintf(name, sizeof(name), "%s, IPv%u", frames[i / 2].name,
 			 pk.version);
-		timed(name, fast->progs.xroce, fast_frame(&pk));
+		timed(name, fast->progs.xroce, fast_frame(&pk, frames[i / 2].msg));
 	}
 }
 

@@ -146,7 +146,7 @@ bug duplicate-not-acked resp \
 	'if (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)) {' 'if (0) {'
 bug late-read-fatal answer 'if (rd->again)\n\t\treturn;' ''
 bug local-fails-again req 'if (e->npsn && ((qp->hot' 'if (((qp->hot'
-bug local-again req 'e->npsn = 0;\n\tqp->req.cur++;' 'qp->req.cur++;'
+bug local-again req 'e->npsn = 0;\n\tif (qp->req.cur++' 'if (qp->req.cur++'
 bug local-inv-early req 'return qp->hot.una != qp->hot.next;' 'return false;'
 bug local-no-fence req 'if (!e->started && (wqe->flags' \
 	'if (!xroce_wr_is_local(wqe->opcode) && (wqe->flags'
@@ -288,7 +288,7 @@ bug cnp-storm answer 'if (now < qp->resp.cnp_next)\n\t\treturn;' ''
 bug cnp-untaken answer 'resp->cnp = true;\n\t\treturn;' 'return;'
 bug cnp-for-cnp rx ' && !(pkt->info & XROCE_OP_CNP))\n\t\txroce_resp_marked' \
 	')\n\t\txroce_resp_marked'
-bug cnp-deaf rx 'xroce_cc_loss(qp, false);' ';'
+bug cnp-deaf rx 'XROCE_CNT_CNP_RCVD, 1);\n\t\txroce_cc_loss(qp, false);' 'XROCE_CNT_CNP_RCVD, 1);'
 bug cnp-anybody rx '? !xroce_qp_reliable(qp) :' '? 0 :'
 bug cnp-no-becn answer 'XROCE_BTH_BECN >> 24' '0'
 
