@@ -175,7 +175,8 @@ static struct xroce_kqp *kqp_alloc(struct ib_qp *ib,
 		return NULL;
 	kqp->ib = ib;
 	kqp->link = link;
-	kqp->steer_cpu = -1;
+	kqp->steer_cpu = XROCE_XDP_CPU_STAY;
+	kqp->steered = XROCE_XDP_CPU_STAY;
 	mutex_init(&kqp->mutex);
 	spin_lock_init(&kqp->post_lock);
 	refcount_set(&kqp->users, 1);

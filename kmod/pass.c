@@ -20,6 +20,7 @@
  * @krx: the packet
  * @qp: whose it is, locked; NULL: this CPU's pass is free
  * @link: of the netdev that it came by
+ * @sent: to this CPU, by the program of another
  * @given: the hot block was given out: nothing in it is to be believed
  * @done: something was done with the packet: it is not the core's any more
  * @kept: what of the hot block the program may not change
@@ -28,6 +29,7 @@ struct xroce_pass {
 	struct xroce_krx krx;
 	struct xroce_qp *qp;
 	struct xroce_link *link;
+	bool sent;
 	bool given;
 	bool done;
 	u8 kept[offsetof(struct xroce_hot, epsn)];
@@ -86,6 +88,41 @@ static void pass_show(struct xroce_hot *hot, const struct xroce_pkt *pkt)
 	hot->pkt.ackreq = pkt->ackreq;
 }
 
+#define XROCE_STEER_WAIT	(HZ / 50 + 1)
+
+/*
+ * After a change, packets on their way to the old CPU get there before others go to
+ * the new one. One that a full queue has lost never does: after a while that is all.
+ * Return: the CPU that a packet is to be sent to, or XROCE_XDP_CPU_STAY.
+ */
+static int pass_cpu(struct xroce_kqp *kqp)
+{
+	int cpu = xroce_steer_cpu(kqp), now = READ_ONCE(kqp->steered);
+
+	if (cpu == now && cpu < 0)
+		return cpu;
+	if (cpu != now && atomic_read(&kqp->away) > 0 &&
+	    time_before(jiffies, READ_ONCE(kqp->steered_at) + XROCE_STEER_WAIT)) {
+		cpu = now;
+	} else {
+		if (cpu != now)
+			atomic_set(&kqp->away, 0);
+		WRITE_ONCE(kqp->steered, cpu);
+		WRITE_ONCE(kqp->steered_at, jiffies);
+	}
+	/* NAPI may have come to that CPU before what it sent there. */
+	if (cpu < 0 || (cpu == smp_processor_id() && atomic_read(&kqp->away) <= 0))
+		return XROCE_XDP_CPU_STAY;
+	atomic_inc(&kqp->away);
+	return cpu;
+}
+
+static void pass_came(const struct xroce_pass *p, struct xroce_qp *qp)
+{
+	if (p->sent)
+		atomic_dec(&xroce_qp_kqp(qp)->away);
+}
+
 __bpf_kfunc_start_defs();
 
 /**
@@ -116,12 +153,15 @@ __bpf_kfunc struct xroce_pass *bpf_xroce_begin(struct xdp_md *ctx, int *why)
 	qp = xroce_rx_xdp(link, xdp, &p->krx);
 	if (!qp)
 		return NULL;
-	cpu = xroce_steer_cpu(xroce_qp_kqp(qp));
-	if (cpu >= 0 && cpu != smp_processor_id()) {
+	/* A cpumap's queue is its own, and nobody registers it. */
+	p->sent = !xdp->rxq->reg_state;
+	cpu = p->sent ? XROCE_XDP_CPU_STAY : pass_cpu(xroce_qp_kqp(qp));
+	if (cpu >= 0) {
 		*why = cpu;
 		return NULL;
 	}
 	if (!pass_lock(qp, &p->krx.rx)) {
+		pass_came(p, qp);
 		xroce_trace_rx_xdp(link, xdp, p->krx.rx.verdict);
 		*why = XROCE_XDP_RX_TAKEN;
 		return NULL;
@@ -177,7 +217,7 @@ __bpf_kfunc int bpf_xroce_place(struct xroce_pass *p)
 
 /**
  * bpf_xroce_complete() - complete what a response acknowledges, and place its data
- * @p: the packet in hand: an ACK or a READ's response
+ * @p: the packet in hand: an ACK, or the response to a READ or atomic
  *
  * Once. Return: 0 or -EINVAL.
  */
@@ -206,6 +246,8 @@ __bpf_kfunc void bpf_xroce_end(struct xroce_pass *p, u32 how)
 	hot_mend(p);
 	if (how == XROCE_PASS_CORE && !p->done)
 		xroce_rx_core(qp, &p->krx.rx);
+	/* Before the lock is dropped: who finds none on the way may go on elsewhere. */
+	pass_came(p, qp);
 	xroce_rx_end(qp, &p->krx.rx);
 	if (how == XROCE_PASS_DROP && !p->done)
 		p->krx.rx.verdict = XROCE_VERDICT_XDP + XROCE_XDP_DROP_POLICY;

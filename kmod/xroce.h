@@ -216,8 +216,12 @@ struct xroce_ibcq {
  * @loop_work: the CPU's work whose queue its frames were put in last
  * @looping: how many of them are not yet received; raised under its lock
  * @xdp: what a burst is handed to the netdev in; its sender's
- * @xdp_stuck: bursts in a row of which the netdev took no XDP frame; its sender's
+ * @xdp_stuck: bursts in a row of which the netdev took no XDP frame, then those of
+ *	skbs instead; its sender's
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
+ * @steered: the CPU that they go to at present, while those before are on their way
+ * @steered_at: when the last one went where it was to go, jiffies
+ * @away: how many have gone and have not come there
  * @bound: to which counter, or NULL; see counter.c
  */
 struct xroce_kqp {
@@ -245,6 +249,9 @@ struct xroce_kqp {
 	struct xdp_frame *xdp[XROCE_BATCH];
 	u8 xdp_stuck;
 	int steer_cpu;
+	int steered;
+	unsigned long steered_at;
+	atomic_t away;
 	struct xroce_bound *bound;
 	struct rcu_head rcu;
 };

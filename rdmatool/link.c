@@ -320,6 +320,9 @@ static void set_policy(const struct xlink *xl, const char *file)
 		fail("link set %s: a policy is the XDP program's, and the link "
 		     "runs without (try: rdmatool link set %s xdp auto)",
 		     xl->name, xl->name);
+	if (xl->xdp_mode == XROCE_XDP_MODE_GENERIC && file)
+		warn("link %s: xdp is generic: the policy is not asked until it is native",
+		     xl->name);
 	if (!xdp_policy(xl, file))
 		fail("link set %s: policy %s: %s", xl->name, file ?: "off",
 		     xdp_why());

@@ -252,6 +252,31 @@ static bool add_cpu(u32 cpu, void *arg)
 	return true;
 }
 
+/* There already it has the right program, and packets on their way. */
+static bool add_new_cpu(u32 cpu, void *arg)
+{
+	const struct cpus *cpus = arg;
+	struct bpf_cpumap_val val = {};
+
+	return (!bpf_map_lookup_elem(cpus->map, &cpu, &val) && val.qsize) ||
+	       add_cpu(cpu, arg);
+}
+
+/* Those that were ever sent to have another program from now on. */
+static bool renew_cpus(const struct cpus *cpus)
+{
+	struct bpf_cpumap_val val;
+	u32 cpu;
+
+	for (cpu = 0; cpu < (u32)libbpf_num_possible_cpus(); cpu++) {
+		memset(&val, 0, sizeof(val));
+		if (!bpf_map_lookup_elem(cpus->map, &cpu, &val) && val.qsize &&
+		    !add_cpu(cpu, (void *)cpus))
+			return false;
+	}
+	return true;
+}
+
 static struct xroce_bpf *open_program(void)
 {
 	struct xroce_bpf *bpf;
@@ -384,45 +409,44 @@ fail:
 	return -1;
 }
 
-/* The program for other CPUs alone, counting where the attached one does. */
-static struct xroce_bpf *load_there(int stats)
+/**
+ * xdp_policy_file() - the policy that serves a link, "" when it is our own program
+ */
+const char *xdp_policy_file(const char *name)
 {
-	struct xroce_bpf *bpf = open_program();
-	int err;
+	static char file[POLICY_MAX];
+	char path[300];
+	ssize_t n;
 
-	if (!bpf)
-		return NULL;
-	err = bpf_map__reuse_fd(bpf->maps.xroce_stats, stats) ?:
-	      bpf_map__set_autocreate(bpf->maps.xroce_cpus, false) ?:
-	      bpf_program__set_autoload(bpf->progs.xroce, false) ?:
-	      xroce_bpf__load(bpf);
-	if (!err)
-		return bpf;
-	no("cannot load the program: %s", *log_line ? log_line : strerror(-err));
-	xroce_bpf__destroy(bpf);
-	return NULL;
+	policy_path(path, sizeof(path), name);
+	n = readlink(path, file, sizeof(file) - 1);
+	file[n < 0 ? 0 : n] = 0;
+	return file;
 }
 
-/**
- * xdp_steer() - let the attached program send packets to these CPUs
- */
-bool xdp_steer(const struct xlink *xl, const char *list)
+/* A policy's object, or our own program's; see close_object(). */
+static struct bpf_object *open_object(const char *file, struct xroce_bpf **own)
 {
-	struct cpus cpus = { .map = find_map(xl, "xroce_cpus") };
-	int stats = find_map(xl, "xroce_stats");
-	struct xroce_bpf *bpf = NULL;
-	bool ok = false;
+	struct bpf_object *obj;
 
-	if (cpus.map >= 0 && stats >= 0)
-		bpf = load_there(stats);
-	if (bpf) {
-		cpus.prog = bpf_program__fd(bpf->progs.xroce_there);
-		ok = each_cpu(list, add_cpu, &cpus);
-		xroce_bpf__destroy(bpf);
+	*own = NULL;
+	bpf_log_start();
+	if (!file) {
+		*own = open_program();
+		return *own ? (*own)->obj : NULL;
 	}
-	close(cpus.map);
-	close(stats);
-	return ok;
+	obj = bpf_object__open_file(file, NULL);
+	if (!obj)
+		no("%s", *log_line ? log_line : strerror(errno));
+	return obj;
+}
+
+static void close_object(struct bpf_object *obj, struct xroce_bpf *own)
+{
+	if (own)
+		xroce_bpf__destroy(own);
+	else
+		bpf_object__close(obj);
 }
 
 /* The attached program's map is the new one's too. */
@@ -441,6 +465,53 @@ static bool share_map(const struct xlink *xl, struct bpf_object *obj,
 	err = bpf_map__reuse_fd(map, fd);
 	close(fd);
 	return !err || no("the map %s: %s", name, strerror(-err));
+}
+
+/* The program for other CPUs alone, with the maps of the attached one; or -1. */
+static int load_there(const struct xlink *xl, struct bpf_object *obj)
+{
+	struct bpf_program *here, *there;
+	struct bpf_map *map;
+	int err;
+
+	here = bpf_object__find_program_by_name(obj, "xroce");
+	there = bpf_object__find_program_by_name(obj, "xroce_there");
+	if (!here || !there) {
+		no("it has no programs xroce and xroce_there");
+		return -1;
+	}
+	bpf_program__set_autoload(here, false);
+	bpf_object__for_each_map(map, obj)
+		if (!bpf_map__is_internal(map) &&
+		    !share_map(xl, obj, bpf_map__name(map)))
+			return -1;
+	err = bpf_object__load(obj);
+	if (err)
+		no("cannot load the program: %s", *log_line ? log_line : strerror(-err));
+	return err ? -1 : bpf_program__fd(there);
+}
+
+/**
+ * xdp_steer() - let the attached program send packets to these CPUs
+ */
+bool xdp_steer(const struct xlink *xl, const char *list)
+{
+	const char *file = xdp_policy_file(xl->name);
+	struct cpus cpus = { .map = find_map(xl, "xroce_cpus") };
+	struct xroce_bpf *own;
+	struct bpf_object *obj;
+	bool ok = false;
+
+	if (cpus.map < 0)
+		return false;
+	obj = open_object(*file ? file : NULL, &own);
+	if (obj) {
+		cpus.prog = load_there(xl, obj);
+		ok = cpus.prog >= 0 && each_cpu(list, add_new_cpu, &cpus);
+		close_object(obj, own);
+	}
+	close(cpus.map);
+	return ok;
 }
 
 /* Let the link's attachment have another program; no packet comes by none. */
@@ -463,7 +534,7 @@ static bool swap_program(const struct xlink *xl, struct bpf_object *obj)
 			  *log_line ? log_line : strerror(-err));
 	cpus.map = bpf_map__fd(bpf_object__find_map_by_name(obj, "xroce_cpus"));
 	cpus.prog = bpf_program__fd(there);
-	if (*xl->steer && !each_cpu(xl->steer, add_cpu, &cpus))
+	if (!renew_cpus(&cpus))
 		return false;
 	link = bpf_link_get_fd_by_id(xl->link_id);
 	if (link < 0)
@@ -472,21 +543,6 @@ static bool swap_program(const struct xlink *xl, struct bpf_object *obj)
 	err = bpf_link_update(link, bpf_program__fd(here), NULL) ? errno : 0;
 	close(link);
 	return !err || no("cannot attach it: %s", strerror(err));
-}
-
-/**
- * xdp_policy_file() - the policy that serves a link, "" when it is our own program
- */
-const char *xdp_policy_file(const char *name)
-{
-	static char file[POLICY_MAX];
-	char path[300];
-	ssize_t n;
-
-	policy_path(path, sizeof(path), name);
-	n = readlink(path, file, sizeof(file) - 1);
-	file[n < 0 ? 0 : n] = 0;
-	return file;
 }
 
 /* For who saves the link: the module knows programs, not files. */
@@ -509,28 +565,16 @@ static void keep_policy_file(const char *name, const char *file)
  */
 bool xdp_policy(const struct xlink *xl, const char *file)
 {
-	struct xroce_bpf *own = NULL;
-	struct bpf_object *obj;
+	struct xroce_bpf *own;
+	struct bpf_object *obj = open_object(file, &own);
 	bool ok;
 
-	bpf_log_start();
-	if (!file) {
-		own = open_program();
-		if (!own)
-			return false;
-		obj = own->obj;
-	} else {
-		obj = bpf_object__open_file(file, NULL);
-		if (!obj)
-			return no("%s", *log_line ? log_line : strerror(errno));
-	}
+	if (!obj)
+		return false;
 	ok = swap_program(xl, obj);
 	if (ok)
 		keep_policy_file(xl->name, file);
-	if (own)
-		xroce_bpf__destroy(own);
-	else
-		bpf_object__close(obj);
+	close_object(obj, own);
 	return ok;
 }
 

@@ -264,6 +264,10 @@ counter() {
 		jq --arg name "$3" '[.. | .[$name]? // empty] | add // 0'
 }
 
+# What both ends' programs dealt with by the rules, and what they left to the core
+fast_packets() { echo $(($(counter "$NS1" "$RDMA1" xdp_fast) + $(counter "$NS2" "$RDMA2" xdp_fast))); }
+core_packets() { echo $(($(counter "$NS1" "$RDMA1" xdp_taken) + $(counter "$NS2" "$RDMA2" xdp_taken))); }
+
 # gid_index NAMESPACE DEVICE ADDRESS
 gid_index() {
 	in_ns "$1" ibv_devinfo -v -d "$2" |

@@ -234,18 +234,22 @@ xdp_sent() {
 
 # saw MOST|FEW PROGRAM... - runs it; of the packets that h2's QPs got its IP layer
 # saw nearly all, or one in a hundred at most: the programs find each other by TCP;
-# and h1 sent the rest as XDP frames
+# and h1 sent the rest as XDP frames, of which the core saw one in a hundred at most
 saw() {
-	local which=$1 ip pkts sent
+	local which=$1 ip pkts sent fast core
 	shift
 	ip=$(ip_seen) pkts=$(counter "$RNS2" "$RDMA2" rcvd_pkts) sent=$(xdp_sent)
+	fast=$(fast_packets) core=$(core_packets)
 	verbs_pair "$V4.1" "$V4.2" "$@" || return
 	ip=$(($(ip_seen) - ip)) sent=$(($(xdp_sent) - sent))
 	pkts=$(($(counter "$RNS2" "$RDMA2" rcvd_pkts) - pkts))
+	fast=$(($(fast_packets) - fast)) core=$(($(core_packets) - core))
 	echo "h2's QPs got $pkts packets, its IP layer $ip, h1 sent $sent by XDP"
+	echo "the rules dealt with $fast, the core with $core"
 	[ "$pkts" -gt 4000 ] || return
 	if [ "$which" = FEW ]; then
-		[ $((ip * 100)) -lt "$pkts" ]
+		[ $((ip * 100)) -lt "$pkts" ] && [ $((core * 100)) -lt "$fast" ] &&
+			[ "$fast" -ge "$pkts" ]
 	else
 		[ "$ip" -ge "$pkts" ]
 	fi && if [ "$(xdp_mode "$NS1" "$ETH1")" = native ]; then
@@ -263,6 +267,10 @@ in_place() {
 	topo_direct 4200
 	try "$XROCE_XDP: two hosts" rdma_up
 	try "$XROCE_XDP: $seen of the packets go through the IP stack" \
+		saw "$seen" ibv_rc_pingpong -c -n 800 -s 6000
+	try "$XROCE_XDP: $seen of WRITEs" saw "$seen" ib_write_bw -n 1500 -s 16384
+	try "$XROCE_XDP: steered" n2 rdmatool link set "$RDMA2" steer 0-$(($(nproc) - 1))
+	try "$XROCE_XDP: $seen of them, on any CPU" \
 		saw "$seen" ibv_rc_pingpong -c -n 800 -s 6000
 	try "off" n1 rdmatool link set "$RDMA1" xdp off
 	try "off" n2 rdmatool link set "$RDMA2" xdp off
@@ -341,6 +349,36 @@ under_change() {
 	topo_clear
 }
 
+# Here, there, on any of them, and not at all
+change_steer() {
+	local cpus
+	while [ ! -e "$TOPO_TMP/enough" ]; do
+		for cpus in 1 off 0 1 0-$(($(nproc) - 1)) off; do
+			n2 rdmatool link set "$RDMA2" steer "$cpus" || return
+			echo "$cpus" >>"$TOPO_TMP/changes"
+			sleep 0.05
+		done
+	done
+}
+
+# A packet that overtakes another is out of sequence, and nothing is lost here
+steered_anew() {
+	local name before=()
+	topo_direct 4200
+	try "two hosts" rdma_up
+	if [ "$(nproc)" -lt 2 ]; then
+		skip "steering changes under traffic" "there is only one CPU"
+		topo_clear
+		return
+	fi
+	before=("$(counter "$NS2" "$RDMA2" out_of_sequence)"
+		"$(counter "$NS2" "$RDMA2" implied_nak_seq_err)")
+	changing steer
+	try "and no packet overtook another" [ "${before[*]}" = \
+		"$(counter "$NS2" "$RDMA2" out_of_sequence) $(counter "$NS2" "$RDMA2" implied_nak_seq_err)" ]
+	topo_clear
+}
+
 # Connections by IPv6, whose QPs scribble.bpf.c mistreats: most of them fail
 victims() {
 	local sock=$TOPO_TMP/victim pid
@@ -400,9 +438,33 @@ refused() {
 		[ "$was" = "$(n2 rdmatool -j link show "$RDMA2" | jq '.[0].prog')" ]
 }
 
-# What a policy is for, and that nobody else notices
+# silenced WHERE - the policy silences a QP, and no other
+silenced() {
+	local server pid qpn map dropped before received
+	before=$(counter "$NS2" "$RDMA2" xdp_drop_policy)
+	received=$(counter "$NS2" "$RDMA2" rdma_recvs)
+	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -n 100000000 \
+		-g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" >"$TOPO_TMP/victim"
+	server=$!
+	wait_for 10 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
+	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -n 100000000 \
+		-g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
+	pid=$!
+	wait_for 10 eval "[ \$(counter $NS2 $RDMA2 rdma_recvs) -gt $((received + 100)) ]"
+	qpn=$(n2 rdmatool -j qp show type RC | jq '[.[] | select(.state == "RTS")][0].lqpn')
+	map=$(bpftool -j map show | jq '[.[] | select(.name == "policy_every")][-1].id')
+	# all of its packets: its peer runs out of retries
+	try "$1: QP $qpn hears nothing more" bpftool map update id "$map" \
+		key $((qpn & 255)) $((qpn >> 8 & 255)) $((qpn >> 16)) 0 value 1 0 0 0
+	try "$1: and its peer gives up" wait_for 30 eval "! kill -0 $pid"
+	dropped=$(($(counter "$NS2" "$RDMA2" xdp_drop_policy) - before))
+	try "$1: $dropped packets dropped and counted" [ "$dropped" -gt 3 ]
+	rc "$1: beside it" forward -m 1024 -r 10 mix
+	bg_end "$server"
+}
+
+# What a policy is for, wherever packets are dealt with
 with_policy() {
-	local pid qpn map dropped
 	topo_direct 4200
 	try "two hosts" rdma_up
 	changing policies
@@ -410,22 +472,13 @@ with_policy() {
 	try "a policy that is none" refused ../lib/xdp_pass.bpf.o "no programs xroce"
 	try "a policy that the verifier refuses" refused wrong.bpf.o "policy wrong.bpf.o"
 	try "a policy" n2 rdmatool link set "$RDMA2" policy "$POLICY"
-	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -n 100000000 \
-		-g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" >"$TOPO_TMP/victim"
-	wait_for 10 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
-	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -n 100000000 \
-		-g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
-	pid=$!
-	wait_for 10 eval '[ "$(counter "$NS2" "$RDMA2" rdma_recvs)" -gt 100 ]'
-	qpn=$(n2 rdmatool -j qp show type RC | jq '[.[] | select(.state == "RTS")][0].lqpn')
-	map=$(bpftool -j map show | jq '[.[] | select(.name == "policy_every")][-1].id')
-	# all of its packets: its peer runs out of retries
-	try "QP $qpn hears nothing more" bpftool map update id "$map" \
-		key $((qpn & 255)) $((qpn >> 8 & 255)) $((qpn >> 16)) 0 value 1 0 0 0
-	try "and its peer gives up" wait_for 30 eval "! kill -0 $pid"
-	dropped=$(counter "$NS2" "$RDMA2" xdp_drop_policy)
-	try "$dropped packets dropped and counted" [ "$dropped" -gt 3 ]
-	rc "beside it" forward -m 1024 -r 10 mix
+	silenced "where they arrive"
+	# whoever comes first, policy or steering, and whatever was before
+	try "on two CPUs" n2 rdmatool link set "$RDMA2" steer 0-1
+	silenced "on any CPU"
+	try "no policy" n2 rdmatool link set "$RDMA2" policy off
+	try "and one again" n2 rdmatool link set "$RDMA2" policy "$POLICY"
+	silenced "with a program that came later"
 	try "no policy" n2 rdmatool link set "$RDMA2" policy off
 	topo_clear
 }
@@ -458,6 +511,7 @@ to_a_cpu
 in_place
 if [ "$XROCE_XDP" = native ]; then
 	under_change
+	steered_anew
 	scribbled
 	with_policy
 fi
