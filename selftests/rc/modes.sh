@@ -70,6 +70,12 @@ for XROCE_XDP in off generic native; do
 	try "$XROCE_XDP: nothing is lost" no_loss "$log.all"
 	topo_clear
 done
+# Natively all of a QP's packets go one way, in order, and come by one queue
+in_order() {
+	grep -E '^xr. (out_of_sequence|naks_seq_sent|packet_seq_err|implied_nak_seq_err) ' \
+		"$logs/native.all" | awk '{ print; n++; sum += $NF } END { exit n != 8 || sum }'
+}
+try "native: no packet overtook another" in_order
 for mode in generic native; do
 	try "$mode: the completions of off, in their order" \
 		alike "$logs/off.order" "$logs/$mode.order" 500

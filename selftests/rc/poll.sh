@@ -55,6 +55,16 @@ serve() {
 	else
 		not_ok "$label: traffic, $1" "$(threads) threads"
 	fi
+	try "$label: whose thread it is pays for it" own_thread "$far"
+}
+
+# own_thread PID - it is one of the process's, in its cgroup
+own_thread() {
+	local comm task
+	comm=$(grep -l '^xroce-poll' /proc/"$1"/task/*/comm) || return
+	task=${comm%/comm}
+	grep -q "^Tgid:[[:space:]]*$1\$" "$task/status" &&
+		diff /proc/"$1"/cgroup "$task/cgroup"
 }
 
 threads_at_least() {
