@@ -42,4 +42,29 @@ try "$label: ib_send_bw -e" verbs_pair "$V4.1" "$V4.2" \
 	ib_send_bw -n 200 -s 4096 -e
 try "$label: ib_write_bw -b, 4 QPs" verbs_pair "$V4.1" "$V4.2" \
 	ib_write_bw -n 200 -s 16384 -q 4 -b
+
+# Long messages without end; who has little to say is heard meanwhile
+greedy() {
+	local args=(-s 1048576 -q 4 -F -p 18516 --run_infinitely)
+	bg "$RNS2" ib_write_bw -d "$RDMA2" -x "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" \
+		"${args[@]}" >/dev/null 2>&1
+	wait_for 20 tcp_listens 18516
+	bg "$RNS1" ib_write_bw -d "$RDMA1" -x "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" \
+		"${args[@]}" "$V4.2" >/dev/null 2>&1
+}
+sent() { echo $(($(counter "$RNS1" "$RDMA1" sent_bytes) + $(counter "$RNS2" "$RDMA2" sent_bytes))); }
+# beside ROUNDS - in which not more than 16 MiB go the greedy QPs' way each
+beside() {
+	local before
+	before=$(sent)
+	verbs_pair "$V4.1" "$V4.2" ibv_rc_pingpong -c -n "$1" -s 64 || return
+	before=$((($(sent) - before) >> 20))
+	echo "$before MiB while $1 messages went there and back"
+	[ "$before" -gt 16 ] && [ "$before" -lt $(($1 * 16)) ]
+}
+start=$(sent)
+greedy
+moving() { [ $(($(sent) - start)) -gt $((64 << 20)) ]; }
+try "$label: QPs that never stop" wait_for 60 moving
+try "$label: nobody starves beside them" beside 200
 tap_end
