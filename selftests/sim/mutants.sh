@@ -210,6 +210,7 @@ bug revoked-used mr 'smp_load_acquire(&mr->state) == XROCE_KEY_VALID &&' ''
 bug qp-right-ignored resp '!(qp->access & XROCE_REMOTE_READ) ||' ''
 bug receive-overflow resp \
 	'pkt->payload_len > resp->wqe->len - resp->offset) {' '0) {'
+bug any-device rx 'if (!qp || qp->dev != rx->dev)' 'if (!qp)'
 bug any-source rx '!xroce_av_match(&qp->av, rx->l3)' '0'
 bug any-icrc rx '(!xroce_rx_icrc_ok(rx))\n\t\txroce_rx_drop(rx, XROCE_CNT_DROP_ICRC);\n\telse if (qp' \
 	'(0)\n\t\t;\n\telse if (qp'

@@ -141,7 +141,9 @@ static void run_fair_drops(u64 seed)
 
 /* Packets that must not count, among those that do. */
 
-static u32 forged[8];
+#define ASTRAY		8
+
+static u32 forged[ASTRAY + 1];
 
 static u32 put_len(u8 *b, u32 len)
 {
@@ -192,17 +194,40 @@ static u32 forge(u8 *b, u32 len, u32 how)
 	case 7:		/* the content */
 		bth[12 + sim_below(len - ip - 8 - 12)] ^= 1 << sim_below(8);
 		return len;
+	case ASTRAY:	/* all of it is right but where it comes to */
+		return len;
 	}
 	if (len >= ip + 8 + 12 + 4)
 		wire_icrc_set(b, len);
 	return len;
 }
 
+/* A good packet that comes to another node than its QP's: it is counted there. */
+static void astray(void *arg)
+{
+	struct sim_pkt *pkt = arg;
+	u64 cnt[2][XROCE_CNT_MAX];
+	struct xroce_qp was;
+	u32 i;
+
+	memcpy(&was, &pkt->ep->qp, sizeof(was));
+	for (i = 0; i < 2; i++)
+		memcpy(cnt[i], W->node[i]->cnt, sizeof(cnt[i]));
+	cnt[pkt->to->idx][XROCE_CNT_DROP_DEVICE]++;
+	sim_raw_rx(pkt->to, pkt->buf, pkt->len, pkt->ce);
+	for (i = 0; i < 2; i++)
+		sim_check(!memcmp(cnt[i], W->node[i]->cnt, sizeof(cnt[i])),
+			  "node %u has counted otherwise what went astray", i);
+	sim_check(!memcmp(&was, &pkt->ep->qp, sizeof(was)),
+		  "what went astray has changed QP %u", pkt->ep->idx);
+	sim_env_free_pkt(pkt);
+}
+
 static bool forge_hook(struct sim_ep *from, const u8 *buf, u32 len,
 		       const struct xroce_pkt *p)
 {
 	struct sim_pkt *pkt;
-	u32 how = sim_below(8);
+	u32 how = sim_below(ASTRAY + 1);
 
 	(void)p;
 	if (!sim_chance(3000))
@@ -224,6 +249,11 @@ static bool forge_hook(struct sim_ep *from, const u8 *buf, u32 len,
 	if (how == 6 && pkt->len >= 20 + 8 + 12 + 4)
 		pkt->buf[pkt->len - 1] ^= 1;
 	pkt->forged = true;
+	if (how == ASTRAY) {
+		pkt->to = from->node;
+		sim_at(sim_now() + sim_below(30000), SIM_EV_FN, astray, pkt, 0);
+		return false;
+	}
 	sim_at(sim_now() + sim_below(30000), SIM_EV_PKT, NULL, pkt, 0);
 	return false;
 }

@@ -350,7 +350,7 @@ static bool may_drop(u32 i)
 {
 	return i == XROCE_CNT_DROP_NO_RECV || i == XROCE_CNT_DROP_TOO_LONG ||
 	       i == XROCE_CNT_DROP_QKEY || i == XROCE_CNT_DROP_GROUP ||
-	       i == XROCE_CNT_DROP_NO_QP;
+	       i == XROCE_CNT_DROP_NO_QP || i == XROCE_CNT_DROP_DEVICE;
 }
 
 /* On a perfect network nothing is lost, late or refused. */
