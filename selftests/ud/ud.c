@@ -46,7 +46,7 @@ static const struct {
 	{ "attr", test_attr },		/* every value out of range */
 	{ "traffic", test_traffic },	/* what each state does with traffic */
 	{ "av", test_av },		/* address vectors, for a capture */
-	{ "stream", test_stream },	/* UC over a network that loses */
+	{ "stream", test_stream },	/* UC and UD over a network that loses */
 };
 
 void report(bool good, const char *fmt, ...)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Tests whose other half is on the wire: address vectors, each with a message
- * that a capture knows by its immediate; and UC over a network that loses.
+ * that a capture knows by its immediate; and UC and UD over a network that loses.
  *
  * For each message of the former a line is printed that says what the packet must
  * be like: "expect IMM SL DSCP FLOW-LABEL SOURCE-PORT HOP-LIMIT", a port of 0 for
@@ -92,7 +92,7 @@ void test_av(void)
 struct stream {
 	struct ep p[2];
 	uint32_t next;		/* messages before it have come, or will not */
-	uint32_t came;
+	uint32_t came;		/* each counted once */
 	bool write;
 	bool seen[MESSAGES];
 };
@@ -100,6 +100,11 @@ struct stream {
 static uint32_t length(uint32_t n)
 {
 	return 1 + n * 7919 % 20000;
+}
+
+static uint32_t datagram(uint32_t n)
+{
+	return n * 7919 % (mtu_bytes(opt_mtu) + 1);
 }
 
 static uint32_t place(uint32_t n)
@@ -167,17 +172,81 @@ static bool stream(struct stream *st)
 	return true;
 }
 
+/* Any order will do, and the network may double one: each is whole. */
+static bool datagrams_reap(struct stream *st, uint32_t end)
+{
+	bool twice = getenv("XROCE_TWICE");
+	struct ibv_wc wc;
+	uint32_t n, off;
+
+	while (ibv_poll_cq(st->p[B].rcq, 1, &wc) > 0) {
+		NEED(wc.status == IBV_WC_SUCCESS, "receive: %s",
+		     ibv_wc_status_str(wc.status));
+		n = be32toh(wc.imm_data);
+		off = MEM / 2 + (uint32_t)wc.wr_id * SLOT;
+		NEED(n < end && (twice || !st->seen[n]), "datagram %u of %u, again?",
+		     n, end);
+		NEED(wc.byte_len == GRH + datagram(n), "%u bytes of %u",
+		     wc.byte_len, GRH + datagram(n));
+		NEED(wc.src_qp == st->p[A].qp->qp_num, "from QP %u", wc.src_qp);
+		TRY(same(B, off + GRH, datagram(n), n));
+		NEED(!post_recv(&st->p[B], wc.wr_id, off, SLOT), "post_recv");
+		st->came += !st->seen[n];
+		st->seen[n] = true;
+	}
+	return true;
+}
+
+static bool datagrams(struct stream *st)
+{
+	struct msg m = { .op = IBV_WR_SEND_WITH_IMM, .flags = IBV_SEND_SIGNALED,
+			 .qkey = QKEY };
+	struct ibv_wc wc[WINDOW];
+	uint32_t n, i, ms, all;
+
+	TRY(pair_make(st->p, IBV_QPT_UD, MTU));
+	m.qpn = st->p[B].qp->qp_num;
+	m.ah = ah_make(A, NULL);
+	NEED(m.ah, "create AH: %s", strerror(errno));
+	/* for twice as many as there are, and for what comes late */
+	for (i = 0; i < 4 * WINDOW; i++)
+		NEED(!post_recv(&st->p[B], i, MEM / 2 + i * SLOT, SLOT),
+		     "post_recv");
+	for (n = 0; n < MESSAGES; n += WINDOW) {
+		for (i = n; i < n + WINDOW; i++) {
+			m.off = i % WINDOW * SLOT;
+			m.imm = i;
+			m.len = datagram(i);
+			fill(A, m.off, m.len, i);
+			NEED(!post(&st->p[A], &m), "post_send");
+		}
+		TRY(reap(st->p[A].scq, wc, WINDOW));
+		all = st->came + WINDOW;
+		for (ms = 0; st->came < all && ms < 10; ms++) {
+			usleep(1000);
+			TRY(datagrams_reap(st, n + WINDOW));
+		}
+	}
+	for (ms = 0; st->came < MESSAGES && ms < 200; ms++) {
+		usleep(1000);
+		TRY(datagrams_reap(st, MESSAGES));
+	}
+	NEED(!ibv_destroy_ah(m.ah), "destroy AH: %s", strerror(errno));
+	return true;
+}
+
 void test_stream(void)
 {
-	struct stream st[2] = { {}, { .write = true } };
+	static const char * const names[] = { "UC SEND_IMM", "UC WRITE_IMM", "UD" };
+	static struct stream st[3];
+	bool good;
 	int i;
 
-	for (i = 0; i < 2; i++) {
-		bool good = stream(&st[i]);
-
-		report(good, "UC %s, whole or not at all",
-		       i ? "WRITE_IMM" : "SEND_IMM");
-		printf("came %u of %u\n", st[i].came, MESSAGES);
+	st[1].write = true;
+	for (i = 0; i < 3; i++) {
+		good = i == 2 ? datagrams(&st[i]) : stream(&st[i]);
+		report(good, "%s, whole or not at all", names[i]);
+		printf("came %u of %u %s\n", st[i].came, MESSAGES, names[i]);
 		report(good && pair_free(st[i].p), "its QPs go");
 	}
 }
