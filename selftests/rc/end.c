@@ -365,6 +365,30 @@ static int get_event(const struct cmd *c, struct rep *r)
 	return 0;
 }
 
+/* Counter @c->v of the device, as it was at most 10 ms ago: r->v */
+static int get_count(const struct cmd *c, struct rep *r)
+{
+	static const char * const names[] = {
+		[COUNT_SENT] = "sent_pkts",
+		[COUNT_RCVD] = "rcvd_pkts",
+		[COUNT_UNTAKEN] = "tx_untaken",
+	};
+	unsigned long long v;
+	char path[512];
+	FILE *f;
+	int n;
+
+	snprintf(path, sizeof(path), "%s/ports/1/hw_counters/%s",
+		 ctx->device->ibdev_path, names[c->v]);
+	f = fopen(path, "r");
+	if (!f)
+		return errno;
+	n = fscanf(f, "%llu", &v);
+	fclose(f);
+	r->v = v;
+	return n == 1 ? 0 : EIO;
+}
+
 static int hello(struct rep *r)
 {
 	r->gid = gid;
@@ -474,6 +498,9 @@ void end_do(const struct cmd *c, struct rep *r)
 		break;
 	case CMD_EVENT:
 		r->err = get_event(c, r);
+		break;
+	case CMD_COUNT:
+		r->err = get_count(c, r);
 		break;
 	default:
 		r->err = EINVAL;

@@ -39,8 +39,12 @@ enum cmd_op {
 	CMD_POLL,
 	CMD_ARM,
 	CMD_EVENT,
+	CMD_COUNT,
 	CMD_BYE,
 };
+
+/* What CMD_COUNT knows */
+enum count { COUNT_SENT, COUNT_RCVD, COUNT_UNTAKEN };
 
 /**
  * struct qp_opt - how a QP is made and connected; 0 means the default

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -180,6 +181,60 @@ void test_many(void)
 	report(sum(true), "FETCH_ADD against the CPU");
 	report(reads(1), "64 READs, one outstanding");
 	report(reads(16), "64 READs, 16 outstanding");
+}
+
+#define FLOOD_QPS	8u
+#define FLOOD		(ARENA / 2 / FLOOD_QPS)
+/* What a CPU's queue of a host to itself holds, and what is taken off it at once. */
+#define LOOP_MAX	1024
+
+/*
+ * Each of the QPs has a window that is larger than the queue: a run of a QP adds
+ * more to it than a poll of the queue takes off, both on one CPU.
+ */
+static enum result flood(void)
+{
+	struct qp_opt o = { .mtu = IBV_MTU_256, .timeout = 20 };
+	int64_t most = 2 * LOOP_MAX * sysconf(_SC_NPROCESSORS_CONF), waits;
+	uint64_t sent[2], rcvd[2], untaken[2];
+	struct wr w;
+	uint32_t i;
+
+	for (i = 0; i < FLOOD_QPS; i++) {
+		o.shared_cq = i > 0;
+		TRY(pair_up(i, &o, NULL));
+		fill(A, ends[A].base + i * FLOOD, FLOOD, i + 1);
+	}
+	fill(B, ends[B].base + ARENA / 2, ARENA / 2, 999);
+	TRY(count(A, COUNT_SENT, &sent[0]));
+	TRY(count(A, COUNT_RCVD, &rcvd[0]));
+	TRY(count(A, COUNT_UNTAKEN, &untaken[0]));
+	for (i = 0; i < FLOOD_QPS; i++) {
+		w = simple_wr(A, IBV_WR_RDMA_WRITE, i * FLOOD, FLOOD,
+			      ARENA / 2 + i * FLOOD);
+		TRY(send_wr(A, i, &w));
+	}
+	/* What comes between the two only makes it less. */
+	TRY(count(A, COUNT_SENT, &sent[1]));
+	TRY(count(A, COUNT_RCVD, &rcvd[1]));
+	waits = (int64_t)(sent[1] - sent[0] - (rcvd[1] - rcvd[0]));
+	TRY(all_ok(A, 0, FLOOD_QPS));
+	for (i = 0; i < FLOOD_QPS; i++)
+		NEED(same(B, ends[B].base + ARENA / 2 + i * FLOOD, FLOOD, i + 1),
+		     "data of QP %u are wrong", i);
+	usleep(20000);		/* sysfs shows values 10 ms old */
+	TRY(count(A, COUNT_UNTAKEN, &untaken[1]));
+	printf("%llu frames were not taken at once, %lld waited after the last post\n",
+	       (unsigned long long)(untaken[1] - untaken[0]), (long long)waits);
+	NEED(untaken[1] > untaken[0], "the queue was never full");
+	NEED(waits <= most, "%lld packets wait, of %lld at most", (long long)waits,
+	     (long long)most);
+	return unpair_all(FLOOD_QPS);
+}
+
+void test_flood(void)
+{
+	report(flood(), "a queue to itself that is full: nothing is lost, and no more waits");
 }
 
 /**

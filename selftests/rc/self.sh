@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # A device that talks to itself: every operation, MTU, address family and size,
-# shapes, many QPs and a mix, and no packet of it on the wire.
+# shapes, many QPs and a mix; more than its queue takes; and no packet of it on the
+# wire.
 #
 #   +----------+         +----------+
 #   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
@@ -29,6 +30,10 @@ fi
 frames=$(arrived) packets=$(sent)
 rc "$label" within data shape
 rc "$label" within -6 data many mix
+if [ "$DEVTYPE" = xroce ]; then
+	n1 rdmatool tune set "$RDMA1" cwnd-init 32767 cwnd-max 32767
+	rc "$label" within flood
+fi
 frames=$(($(arrived) - frames)) packets=$(($(sent) - packets))
 # the neighbours' own talk
 if [ "$DEVTYPE" = xroce ]; then

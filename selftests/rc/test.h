@@ -96,6 +96,7 @@ void set64(enum side s, uint64_t addr, uint64_t v);
 uint64_t get64(enum side s, uint64_t addr);
 uint32_t qp_state(enum side s, uint32_t i);
 enum result qp_err(enum side s, uint32_t i);
+enum result count(enum side s, enum count which, uint64_t *v);
 
 /* A work request of one SGE in the arena of @s. */
 struct wr simple_wr(enum side s, uint32_t opcode, uint64_t off, uint32_t len,
@@ -114,6 +115,7 @@ void test_error(void);
 void test_retry(void);
 void test_many(void);
 void test_mix(void);
+void test_flood(void);
 void test_stopped(void);
 
 #endif /* XROCE_TEST_H */

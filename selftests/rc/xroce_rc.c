@@ -44,6 +44,7 @@ static const struct {
 	{ "retry", test_retry, "RNR and vanished peers" },
 	{ "many", test_many, "QPs, atomics and READs in parallel" },
 	{ "mix", test_mix, "random operations, -r rounds of 64" },
+	{ "flood", test_flood, "more to itself than the host's queue holds" },
 	{ "stopped", test_stopped, "the other end's process stopped" },
 };
 
@@ -325,6 +326,16 @@ enum result qp_err(enum side s, uint32_t i)
 	struct rep r;
 
 	return ask(s, &c, &r, "move QP to ERR");
+}
+
+enum result count(enum side s, enum count which, uint64_t *v)
+{
+	struct cmd c = { .op = CMD_COUNT, .v = which };
+	struct rep r;
+
+	TRY(ask(s, &c, &r, "read counter"));
+	*v = r.v;
+	return PASS;
 }
 
 struct wr simple_wr(enum side s, uint32_t opcode, uint64_t off, uint32_t len,
