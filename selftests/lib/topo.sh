@@ -120,9 +120,11 @@ topo_begin() {
 	fi
 	ETH1=${NS1:+eth0} ETH1=${ETH1:-xr-eth0}
 	ETH2=${NS2:+eth0} ETH2=${ETH2:-xr-eth0}
-	# only while there is no other namespace; either mode does as well
+	# only while there is no other namespace, and the last test's take a moment to
+	# go; but for who asks for one, either mode does as well
 	if ! rdma system show | grep -q "netns ${XROCE_NETNS:-exclusive}"; then
-		rdma system set netns "${XROCE_NETNS:-exclusive}" 2>/dev/null || :
+		wait_for "${XROCE_NETNS:+1}5" \
+			rdma system set netns "${XROCE_NETNS:-exclusive}" || :
 	fi
 	for ns in "$NS1" "$NS2" "$NSM"; do
 		[ -z "$ns" ] || ip netns add "$ns"
