@@ -108,13 +108,22 @@ life_links() {
 	wait_for 30 gids_there
 }
 
-# What there is of RDMA objects and of mapped rings
+# Pages that are pinned, exactly: each CPU counts on its own until it is asked
+pinned() {
+	echo 1 >/proc/sys/vm/stat_refresh
+	awk '$1 == "nr_foll_pin_acquired" { n += $2; seen++ }
+		$1 == "nr_foll_pin_released" { n -= $2; seen++ }
+		END { print n " pages pinned"; exit seen != 2 }' /proc/vmstat
+}
+
+# What there is of RDMA objects, of mapped rings and of pinned memory
 life_things() {
 	local ns
 	for ns in "$NS1" $(far_namespaces); do
 		in_ns "$ns" rdma resource show
 	done | sed 's/^[0-9]*: //' | sort -u
 	grep -c xroce /proc/vmallocinfo
+	pinned
 }
 
 as_before() { [ "$(life_things)" = "$life_before" ]; }
@@ -153,7 +162,10 @@ life_begin() {
 	done
 	# what is kept for ever once it has been needed, as pages for frames
 	try "$label: traffic" ./life -t 18 -n 2 -p "${sides:-$PAIRS}" "${SIDES[@]}" destroy
-	life_before=$(life_things)
+	if ! life_before=$(life_things); then
+		not_ok "$label: what there is" "cannot be told"
+		tap_end
+	fi
 	life_kib_before=$(life_kib)
 }
 
