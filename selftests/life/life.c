@@ -10,7 +10,7 @@
  *
  * MODE: kill	 kill -9 of one side or both; the other ends
  *	 destroy one side's objects in random order, the other's afterwards
- *	 revoke	 see revoke.c
+ *	 revoke-{uc,rc,local,remote,dealloc}  see revoke.c
  *	 xrc	 see xrc.c
  *	 ask	 each round for a line on stdin: "end" and "go" begin traffic, which
  *		 is answered by "traffic"; then any line. After "go" the traffic has
@@ -39,7 +39,8 @@ struct shared *shared;		/* a side's own */
 struct opts opts = { .timeout = 12, .rounds = 1 };
 static uint64_t seed = 4711;
 
-enum mode { KILL, DESTROY, REVOKE, XRC, ASK };
+/* And one for each enum way of revoke.c */
+enum mode { KILL, DESTROY, XRC, ASK, REVOKE };
 static enum mode mode;
 static bool may_go;
 
@@ -78,8 +79,8 @@ static int side(struct pair *p, int me, int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	side_open(&s);
 	side_make(&s, fd);
-	if (mode == REVOKE)
-		ok = me ? revoke_flood(&s) : revoke_victim(&s);
+	if (mode >= REVOKE)
+		ok = me ? revoke_flood(&s, mode - REVOKE) : revoke_victim(&s, mode - REVOKE);
 	else
 		ok = traffic(&s);
 	if (opts.maps) {
@@ -134,7 +135,7 @@ static void begin_all(void)
 
 	for (i = 0; i < npairs; i++)
 		begin(&pairs[i]);
-	for (i = 0; i < 2 * npairs && mode != REVOKE; i++)
+	for (i = 0; i < 2 * npairs && mode < REVOKE; i++)
 		while (!__atomic_load_n(&pairs[i / 2].shared->ready[i % 2],
 					__ATOMIC_ACQUIRE) &&
 		       !ended(&pairs[i / 2], i % 2) && ms++ < PATIENCE_MS)
@@ -361,7 +362,7 @@ static void say_rounds(int done, int rounds)
 /* Return: rounds that failed. */
 static int run(void)
 {
-	int rounds = mode == ASK ? INT_MAX : mode == REVOKE ? 1 : opts.rounds;
+	int rounds = mode == ASK ? INT_MAX : mode >= REVOKE ? 1 : opts.rounds;
 	int i, failed = 0;
 	char line[64];
 	bool ok;
@@ -376,8 +377,8 @@ static int run(void)
 			begin_all();
 		ok = mode == KILL ? round_kill(i) :
 		     mode == DESTROY ? round_destroy() :
-		     mode == REVOKE ? end_revoke() :
-		     mode == XRC ? xrc_round(i) : round_ask();
+		     mode == XRC ? xrc_round(i) :
+		     mode == ASK ? round_ask() : end_revoke();
 		failed += !ok;
 		if (!ok)
 			warnx("round %d failed", i);
@@ -389,14 +390,15 @@ static int run(void)
 static int usage(void)
 {
 	fprintf(stderr, "usage: life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-l] [-m] [-s SEED]\n"
-		"	DEV[@NETNS] DEV[@NETNS] kill|destroy|revoke|xrc|ask\n");
+		"	DEV[@NETNS] DEV[@NETNS] MODE\n");
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
 	static const char * const modes[] = {
-		"kill", "destroy", "revoke", "xrc", "ask",
+		"kill", "destroy", "xrc", "ask", "revoke-uc", "revoke-rc", "revoke-local",
+		"revoke-remote", "revoke-dealloc",
 	};
 	int opt, i;
 
@@ -430,7 +432,7 @@ int main(int argc, char **argv)
 		opts.dev[i] = strtok(argv[optind + i], "@");
 		opts.ns[i] = strtok(NULL, "@");
 	}
-	for (i = 0; i <= ASK; i++)
+	for (i = 0; i < (int)(sizeof(modes) / sizeof(*modes)); i++)
 		if (!strcmp(argv[optind + 2], modes[i]))
 			mode = i;
 	if (strcmp(argv[optind + 2], modes[mode]))

@@ -29,6 +29,14 @@
  */
 enum { Q_RC, Q_UC, Q_UD, Q_SRQ, Q_XRC, NQ };
 
+/*
+ * How memory is taken from a peer that WRITEs to it: its region deregistered, or
+ * a window of it invalidated by its owner, by the peer, or deallocated.
+ */
+enum way {
+	REVOKE_UC, REVOKE_RC, REVOKE_LOCAL, REVOKE_REMOTE, REVOKE_DEALLOC,
+};
+
 /**
  * struct shared - what the two sides and their parent tell each other
  * @ready: the side is connected
@@ -47,10 +55,12 @@ struct shared {
 	uint32_t progress[2][NQ];
 	uint32_t broken[2];
 	uint32_t status[2];
-	/* revoke.c */
+	/* revoke.c: what the victim offers; the peer is to end it, has been refused it */
 	uint64_t va[2];
 	uint32_t rkey[2];
-	uint32_t flood;
+	uint32_t psn;
+	uint32_t end;
+	uint32_t rests;
 };
 
 /* What a peer has to know. */
@@ -168,8 +178,8 @@ bool side_maps(void);
 /* traffic.c: returns false for what may not be */
 bool traffic(struct side *s);
 /* revoke.c */
-bool revoke_victim(struct side *s);
-bool revoke_flood(struct side *s);
+bool revoke_victim(struct side *s, enum way how);
+bool revoke_flood(struct side *s, enum way how);
 /* xrc.c */
 bool xrc_round(int n);
 

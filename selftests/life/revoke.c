@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A peer WRITEs without end to whatever memory was registered last, and to what
- * was before it. The victim deregisters, uses the same pages for something else
- * at once, and finds that as it left it. Over UC, where a key that is refused
- * ends no connection.
+ * A peer WRITEs without end to memory that it was given a key of, until the victim
+ * takes the key away, uses the same pages for something else at once, and finds
+ * that as it left it. Over UC, where a key that is refused ends no connection, the
+ * flood goes on, to what was registered last and to what was before it. Over RC it
+ * is refused, and both ends begin anew.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,6 +14,26 @@
 #define PAGES	32
 #define LEN	(PAGES * 4096ul)
 #define MINE	0x55
+
+/**
+ * struct prey - what the victim has the peer WRITE to
+ * @p: LEN bytes
+ * @mr: their region
+ * @mw: the window of it that the peer has the key of, or NULL: it has the region's
+ * @rkey: the key
+ */
+struct prey {
+	uint8_t *p;
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	uint32_t rkey;
+};
+
+/* Is it a window that ends, and the region stays? */
+static bool windows(enum way how)
+{
+	return how > REVOKE_RC;
+}
 
 /* Where the memory is; only root is told. */
 static void frames(const uint8_t *p, uint64_t pfn[PAGES])
@@ -55,102 +76,292 @@ static bool untouched(const struct side *s, const uint8_t *p)
 	for (i = 0; i < LEN; i++) {
 		if (p[i] == MINE)
 			continue;
-		warnx("side %d: byte %zu of memory that is no MR's was written",
+		warnx("side %d: byte %zu of memory that is not the peer's was written",
 		      s->me, i);
 		return false;
 	}
 	return true;
 }
 
-/* Is the flood coming in? */
-static bool flooded(const struct side *s, const volatile uint8_t *p)
+/* How many pages the flood has come to, when it has: 0 if it does not */
+static int flooded(const struct side *s, const volatile uint8_t *p)
 {
-	int i, n;
+	int i, n, hit = 0;
 
-	for (n = 0; n < 30000 && !stopped(s); n++) {
+	for (n = 0; n < 30000 && !stopped(s) && !hit; n++) {
 		for (i = 0; i < PAGES; i++)
-			if (p[i * 4096] != MINE)
-				return true;
-		usleep(1000);
+			hit += p[i * 4096] != MINE;
+		if (!hit)
+			usleep(1000);
 	}
+	if (!hit)
+		warnx("no WRITE came");
+	return hit;
+}
+
+static void reset(struct side *s)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+
+	NEED(!ibv_modify_qp(s->qp[Q_RC], &attr, IBV_QP_STATE));
+	side_init_qp(s, s->qp[Q_RC]);
+}
+
+static void reconnect(struct side *s)
+{
+	s->peer.psn = shared->psn;
+	side_connect_qp(s, s->qp[Q_RC], s->peer.qpn[Q_RC], shared->psn);
+}
+
+/* Post @wr, or nothing, to the victim's QP and wait for a completion of @op. */
+static bool done(struct side *s, struct ibv_send_wr *wr, enum ibv_wc_opcode op,
+		 struct ibv_wc *wc)
+{
+	struct ibv_send_wr *bad;
+	int tries, n = 0;
+
+	if (wr && ibv_post_send(s->qp[Q_RC], wr, &bad))
+		err(1, "post");
+	for (tries = 0; tries < PATIENCE_MS && !stopped(s) && !n; tries++) {
+		/* What comes soon is seen at once */
+		if (tries > 1000)
+			usleep(1000);
+		n = ibv_poll_cq(s->cq, 1, wc);
+		/* Of the QP as it was before its RESET */
+		if (n > 0 && wc->status == IBV_WC_WR_FLUSH_ERR)
+			n = 0;
+	}
+	if (n > 0 && !wc->status && wc->opcode == op)
+		return true;
+	warnx("completion %d: %s", op, n > 0 ? ibv_wc_status_str(wc->status) : "none");
 	return false;
 }
 
-bool revoke_victim(struct side *s)
+static bool bind(struct side *s, struct prey *v)
 {
-	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	uint64_t was[PAGES], is[PAGES];
-	int rounds = 0, reused = 0;
-	struct ibv_mr *mr;
-	uint8_t *p;
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = {
+			.mw = v->mw,
+			.rkey = ibv_inc_rkey(v->rkey),
+			.bind_info = {
+				.mr = v->mr,
+				.addr = (uintptr_t)v->p,
+				.length = LEN,
+				.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+			},
+		},
+	};
+	struct ibv_wc wc;
 
-	for (; !stopped(s) && rounds < opts.rounds; rounds++) {
-		p = map(MINE);
-		mr = ibv_reg_mr(s->pd, p, LEN, access);
-		if (!mr)
-			err(1, "ibv_reg_mr");
-		shared->va[1] = shared->va[0];
-		shared->rkey[1] = shared->rkey[0];
-		shared->va[0] = (uintptr_t)p;
-		__atomic_store_n(&shared->rkey[0], mr->rkey, __ATOMIC_RELEASE);
-		if (!flooded(s, p)) {
-			warnx("no WRITE came");
-			return false;
-		}
-		frames(p, was);
-		if (ibv_dereg_mr(mr))
-			err(1, "ibv_dereg_mr");
-		/* The other half keeps its pages and is no MR's any more */
-		if (rounds % 2) {
-			munmap(p, LEN);
-			p = map(MINE);
-		} else {
-			memset(p, MINE, LEN);
-		}
-		frames(p, is);
-		reused += again(was, is);
-		if (!untouched(s, p))
-			return false;
-		usleep(1000);
-		if (!untouched(s, p))
-			return false;
-		munmap(p, LEN);
+	v->rkey = wr.bind_mw.rkey;
+	return done(s, &wr, IBV_WC_BIND_MW, &wc);
+}
+
+/* Memory of the victim's, and a key to it. */
+static void prepare(struct side *s, enum way how, struct prey *v)
+{
+	const int access = windows(how) ? IBV_ACCESS_MW_BIND : IBV_ACCESS_REMOTE_WRITE;
+
+	v->p = map(MINE);
+	NEED(v->mr = ibv_reg_mr(s->pd, v->p, LEN, IBV_ACCESS_LOCAL_WRITE | access));
+	v->rkey = v->mr->rkey;
+}
+
+static void alloc_window(struct side *s, struct prey *v)
+{
+	NEED(v->mw = ibv_alloc_mw(s->pd, IBV_MW_TYPE_2));
+	v->rkey = v->mw->rkey;
+}
+
+/* Let the flood come. */
+static bool offer(struct side *s, enum way how, struct prey *v)
+{
+	struct ibv_recv_wr *bad, recv = {};
+
+	if (!windows(how) || !v->p)
+		prepare(s, how, v);
+	if (windows(how) && !v->mw)
+		alloc_window(s, v);
+	if (how != REVOKE_UC) {
+		reset(s);
+		/* None that may be under way still */
+		shared->psn = rnd() & 0xffffff;
+		if (how == REVOKE_REMOTE)
+			NEED(!ibv_post_recv(s->qp[Q_RC], &recv, &bad));
+		reconnect(s);
 	}
-	printf("# %d rounds, %d of %d pages used again\n", rounds, reused,
-	       rounds * PAGES);
-	fflush(stdout);
+	if (v->mw && !bind(s, v))
+		return false;
+	shared->end = 0;
+	shared->va[1] = shared->va[0];
+	shared->rkey[1] = shared->rkey[0];
+	shared->va[0] = (uintptr_t)v->p;
+	__atomic_store_n(&shared->rkey[0], v->rkey, __ATOMIC_RELEASE);
+	__atomic_store_n(&shared->rests, 0, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* On return the peer has a key to nothing. */
+static bool take_away(struct side *s, enum way how, struct prey *v)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_LOCAL_INV,
+		.send_flags = IBV_SEND_SIGNALED,
+		.invalidate_rkey = v->rkey,
+	};
+	struct ibv_wc wc;
+
+	switch (how) {
+	case REVOKE_UC:
+	case REVOKE_RC:
+		NEED(!ibv_dereg_mr(v->mr));
+		return true;
+	case REVOKE_LOCAL:
+		return done(s, &wr, IBV_WC_LOCAL_INV, &wc);
+	case REVOKE_REMOTE:
+		__atomic_store_n(&shared->end, 1, __ATOMIC_RELEASE);
+		if (!done(s, NULL, IBV_WC_RECV, &wc))
+			return false;
+		if (wc.wc_flags & IBV_WC_WITH_INV && wc.invalidated_rkey == v->rkey)
+			return true;
+		warnx("a SEND that has not ended key %#x", v->rkey);
+		return false;
+	default:
+		NEED(!ibv_dealloc_mw(v->mw));
+		v->mw = NULL;
+		return true;
+	}
+}
+
+static bool at_rest(void)
+{
+	return __atomic_load_n(&shared->rests, __ATOMIC_ACQUIRE);
+}
+
+/* Until the flood is refused, or for a while where nobody is told. */
+static bool stays(const struct side *s, enum way how, const uint8_t *p)
+{
+	bool over = false;
+	int ms;
+
+	for (ms = 0; ms < PATIENCE_MS && !over && !stopped(s); ms++) {
+		if (ms)
+			usleep(1000);
+		over = how == REVOKE_UC ? ms > 0 : at_rest();
+		if (!untouched(s, p))
+			return false;
+	}
+	if (!over)
+		warnx("no WRITE was refused");
+	return over;
+}
+
+bool revoke_victim(struct side *s, enum way how)
+{
+	int rounds = 0, hits = 0, hit, reused = 0;
+	uint64_t was[PAGES], is[PAGES];
+	struct prey v = {};
+
+	while (how != REVOKE_UC && !at_rest() && !stopped(s))
+		usleep(1000);
+	for (; !stopped(s) && rounds < opts.rounds; rounds++) {
+		if (!offer(s, how, &v))
+			return false;
+		hit = flooded(s, v.p);
+		if (!hit)
+			return false;
+		hits += hit;
+		frames(v.p, was);
+		if (!take_away(s, how, &v))
+			return false;
+		/* The other half keeps its pages and is no MR's any more */
+		if (rounds % 2 && !windows(how)) {
+			munmap(v.p, LEN);
+			v.p = map(MINE);
+		} else {
+			memset(v.p, MINE, LEN);
+		}
+		frames(v.p, is);
+		reused += again(was, is);
+		if (!stays(s, how, v.p))
+			return false;
+		if (!windows(how))
+			munmap(v.p, LEN);
+	}
+	if (v.mw)
+		NEED(!ibv_dealloc_mw(v.mw));
+	if (windows(how) && v.mr)
+		NEED(!ibv_dereg_mr(v.mr));
+	/* To where the test's own output goes: what try says is seen when it fails */
+	dprintf(3, "# %d rounds, %d pages written to before, %d of %d used again\n", rounds,
+		hits, reused, rounds * PAGES);
 	return reused > rounds * PAGES / 2;
 }
 
-bool revoke_flood(struct side *s)
+/* What the peer sends: a WRITE to what it has a key of, or the key's end. */
+static void post(struct side *s, enum way how, struct ibv_sge *sge, bool end)
+{
+	int which = how == REVOKE_UC && rnd() % 4 == 0;
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = sge,
+		.num_sge = !end,
+		.opcode = end ? IBV_WR_SEND_WITH_INV : IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
+
+	if (end) {
+		wr.invalidate_rkey = shared->rkey[0];
+	} else {
+		wr.wr.rdma.rkey = shared->rkey[which];
+		wr.wr.rdma.remote_addr = shared->va[which] + rnd() % PAGES * 4096;
+	}
+	if (ibv_post_send(s->qp[how == REVOKE_UC ? Q_UC : Q_RC], &wr, &bad))
+		err(1, "post");
+}
+
+/* WRITE until it is refused. */
+static void flood(struct side *s, enum way how)
 {
 	uint8_t *p = s->mem + area(AREA_SEND);
 	struct ibv_sge sge = { (uintptr_t)p, SLOT, s->mr->lkey };
-	struct ibv_send_wr *bad, wr = {
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
-	};
-	int which, out = 0, n, i;
+	enum ibv_wc_status want = IBV_WC_REM_ACCESS_ERR;
+	bool ended = false, refused = false, end;
 	struct ibv_wc wc[SENDS];
+	int out = 0, n, i;
 
 	memset(p, 0xaa, SLOT);
-	while (!stopped(s)) {
-		while (out < SENDS) {
-			which = rnd() % 4 == 0;
-			wr.wr.rdma.rkey = shared->rkey[which];
-			wr.wr.rdma.remote_addr = shared->va[which] +
-						 rnd() % PAGES * 4096;
-			if (ibv_post_send(s->qp[Q_UC], &wr, &bad))
-				err(1, "post");
-			out++;
+	while (!stopped(s) && (out || !refused)) {
+		for (; out < SENDS && !refused; out++) {
+			end = __atomic_load_n(&shared->end, __ATOMIC_ACQUIRE) && !ended;
+			post(s, how, &sge, end);
+			ended |= end;
 		}
 		n = ibv_poll_cq(s->cq, SENDS, wc);
-		for (i = 0; i < n; i++, out--)
-			if (wc[i].status)
-				errx(1, "WRITE: %s",
-				     ibv_wc_status_str(wc[i].status));
+		for (i = 0; i < n; i++, out--) {
+			if (!wc[i].status)
+				continue;
+			if (how == REVOKE_UC || wc[i].status != want)
+				errx(1, "WRITE: %s", ibv_wc_status_str(wc[i].status));
+			/* With it end those behind it */
+			want = IBV_WC_WR_FLUSH_ERR;
+			refused = true;
+		}
+	}
+}
+
+bool revoke_flood(struct side *s, enum way how)
+{
+	while (!stopped(s)) {
+		if (how != REVOKE_UC) {
+			reset(s);
+			__atomic_store_n(&shared->rests, 1, __ATOMIC_RELEASE);
+			while (at_rest() && !stopped(s))
+				usleep(100);
+			reconnect(s);
+		}
+		flood(s, how);
 	}
 	return true;
 }
