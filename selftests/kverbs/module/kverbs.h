@@ -82,5 +82,7 @@ int kv_test_last_event(void);
 int kv_test_missed(void);
 int kv_test_srq(void);
 int kv_test_datagram(void);
+int kv_test_inside(void);
+int kv_test_beside(void);
 
 #endif /* XROCE_KVERBS_H */

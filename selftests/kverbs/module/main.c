@@ -219,6 +219,8 @@ static const struct {
 	{ "drained", kv_test_drain },
 	{ "no handler is called once a CQ's QPs are gone", kv_test_last_event },
 	{ "armed while a completion waits", kv_test_missed },
+	{ "no handler is called inside a post", kv_test_inside },
+	{ "no handler is called beside another of its CQ", kv_test_beside },
 	{ "SRQ and its limit", kv_test_srq },
 	{ "a datagram", kv_test_datagram },
 };
