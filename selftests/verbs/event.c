@@ -268,3 +268,117 @@ bool test_overflow(void)
 	pair_free(&p);
 	return ok;
 }
+
+/* Of QPs: addresses may still come. What QPs that are gone left goes with them. */
+static bool async_next(struct ibv_async_event *event, int ms)
+{
+	do {
+		if (!readable(ctx->async_fd, ms) || ibv_get_async_event(ctx, event))
+			return false;
+		ibv_ack_async_event(event);
+	} while (event->event_type == IBV_EVENT_GID_CHANGE);
+	return true;
+}
+
+static bool async_of(struct ibv_qp *qp, enum ibv_event_type type)
+{
+	struct ibv_async_event event;
+
+	NEED(async_next(&event, WAIT_S * 1000), "no event: %s", ibv_event_type_str(type));
+	NEED(event.event_type == type, "%s, not %s", ibv_event_type_str(event.event_type),
+	     ibv_event_type_str(type));
+	NEED(event.element.qp == qp, "%s of another QP", ibv_event_type_str(type));
+	return true;
+}
+
+static bool async_quiet(void)
+{
+	struct ibv_async_event event;
+
+	NEED(!async_next(&event, 50), "an event too many: %s",
+	     ibv_event_type_str(event.event_type));
+	return true;
+}
+
+/* Of three that may not be the first ends the connection: one event, the responder's */
+static bool refused(struct pair *p, enum ibv_wr_opcode op, uint32_t rkey,
+		    enum ibv_wc_status status, enum ibv_event_type type)
+{
+	struct ibv_sge sge = sge_of(0, 0, 8);
+	struct ibv_send_wr wr[3];
+	struct ibv_wc wc[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		wr[i] = (struct ibv_send_wr) {
+			.wr_id = i,
+			.next = i < 2 ? &wr[i + 1] : NULL,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = op,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { sge_of(1, 0, 8).addr, rkey },
+		};
+	NEED(!post_wr(p->qp[0], wr), "ibv_post_send");
+	TRY(reap(p->cq[0], wc, 1, status));
+	TRY(reap(p->cq[0], wc, 2, IBV_WC_WR_FLUSH_ERR));
+	TRY(async_of(p->qp[1], type));
+	return async_quiet();
+}
+
+static bool qp_events(struct pair *p)
+{
+	TRY(async_quiet());
+	TRY(refused(p, IBV_WR_RDMA_WRITE, mr->rkey ^ 0x100, IBV_WC_REM_ACCESS_ERR,
+		    IBV_EVENT_QP_ACCESS_ERR));
+	/* One READ is more than none */
+	TRY(pair_reads(p, 4, 0));
+	TRY(refused(p, IBV_WR_RDMA_READ, mr->rkey, IBV_WC_REM_INV_REQ_ERR,
+		    IBV_EVENT_QP_REQ_ERR));
+	/* RESET forgets that it was said */
+	TRY(pair_again(p));
+	return refused(p, IBV_WR_RDMA_WRITE, mr->rkey ^ 0x100, IBV_WC_REM_ACCESS_ERR,
+		       IBV_EVENT_QP_ACCESS_ERR);
+}
+
+bool test_qp_events(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 64) && qp_events(&p);
+
+	pair_free(&p);
+	return ok;
+}
+
+/* A QP in RTR hears two messages, and a third in RTS: one event, for the first */
+static bool established(struct pair *p)
+{
+	struct ibv_wc wc;
+	int i;
+
+	p->psn += 0x1000;
+	TRY(qp_to(p->qp[0], IBV_QPS_RESET) && qp_to(p->qp[1], IBV_QPS_RESET));
+	TRY(qp_connect(p->qp[0], p->qp[1]->qp_num, p->psn));
+	TRY(qp_hear(p->qp[1], p->qp[0]->qp_num, p->psn));
+	TRY(async_quiet());
+	for (i = 0; i < 3; i++) {
+		if (i == 2)
+			TRY(qp_speak(p->qp[1], p->psn));
+		fill(0, 0, 8, i);
+		TRY(round_trip(p, 0));
+		TRY(reap(p->cq[1], &wc, 1, IBV_WC_SUCCESS));
+		TRY(reap(p->cq[0], &wc, 1, IBV_WC_SUCCESS));
+		TRY(same(1, 0, 8, i));
+		TRY(i ? async_quiet() : async_of(p->qp[1], IBV_EVENT_COMM_EST));
+	}
+	return true;
+}
+
+bool test_established(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 64) && established(&p) && established(&p);
+
+	pair_free(&p);
+	return ok;
+}

@@ -137,11 +137,23 @@ static bool qp_rts(struct ibv_qp *qp, uint32_t psn)
 	return !ibv_modify_qp(qp, &attr, mask);
 }
 
+bool qp_hear(struct ibv_qp *qp, uint32_t peer, uint32_t psn)
+{
+	NEED(qp_init(qp) && qp_rtr(qp, peer, psn), "QP of type %d to RTR: %s",
+	     qp->qp_type, strerror(errno));
+	return true;
+}
+
+bool qp_speak(struct ibv_qp *qp, uint32_t psn)
+{
+	NEED(qp_rts(qp, psn), "QP of type %d to RTS: %s", qp->qp_type,
+	     strerror(errno));
+	return true;
+}
+
 bool qp_connect(struct ibv_qp *qp, uint32_t peer, uint32_t psn)
 {
-	NEED(qp_init(qp) && qp_rtr(qp, peer, psn) && qp_rts(qp, psn),
-	     "QP of type %d to RTS: %s", qp->qp_type, strerror(errno));
-	return true;
+	return qp_hear(qp, peer, psn) && qp_speak(qp, psn);
 }
 
 bool pair_connect(struct pair *p)
@@ -433,6 +445,8 @@ int main(int argc, char **argv)
 	run("a CQ's vector is a CPU", test_vectors);
 	run("solicited events", test_solicited);
 	run("overflow of a CQ", test_overflow);
+	run("events of a QP whose peer asks for what it may not", test_qp_events);
+	run("the event of a connection's first packet", test_established);
 	run("what is not supported says so", test_unsupported);
 	run("FLUSH", test_flush_memory);
 	run("atomic WRITE", test_atomic_write);

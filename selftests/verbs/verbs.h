@@ -60,8 +60,10 @@ bool pair_reads(struct pair *p, int init, int dest);
 bool pair_again(struct pair *p);
 void pair_free(struct pair *p);
 bool qp_to(struct ibv_qp *qp, enum ibv_qp_state state);
-/* From RESET to RTS; XRC senders and targets too */
+/* From RESET to RTS, or in two steps; XRC senders and targets too */
 bool qp_connect(struct ibv_qp *qp, uint32_t peer, uint32_t psn);
+bool qp_hear(struct ibv_qp *qp, uint32_t peer, uint32_t psn);
+bool qp_speak(struct ibv_qp *qp, uint32_t psn);
 /* From RESET, by INIT */
 bool qp_to_err(struct ibv_qp *qp);
 
@@ -102,6 +104,8 @@ bool test_events(void);
 bool test_vectors(void);
 bool test_solicited(void);
 bool test_overflow(void);
+bool test_qp_events(void);
+bool test_established(void);
 /* refuse.c */
 bool test_unsupported(void);
 /* annex.c */
