@@ -10,10 +10,25 @@
 #define N_BIT		26
 #define LEN		300u
 
-static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
+/* Those of plain traffic first */
+static const enum ibv_qp_type types[] = {
+	IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV,
+};
+
 static const char * const state_name[] = {
 	"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR",
 };
+
+/* rdma_rxe has no XRC */
+static unsigned int n_types(void)
+{
+	return hosts[A].rxe || hosts[B].rxe ? 3 : 5;
+}
+
+static bool has_sqe(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_UC || type == IBV_QPT_UD;
+}
 
 /* Into SQE there is only one way: an error. */
 static bool to_sqe(struct ep *e)
@@ -66,10 +81,10 @@ static bool legal(int from, int to)
 /* Attributes that may be given, of those that we have at all */
 static int attr_allowed(enum ibv_qp_type type, int from, int to)
 {
-	bool ud = type == IBV_QPT_UD, rc = type == IBV_QPT_RC;
+	bool ud = type == IBV_QPT_UD;
 	int acc = ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
 	int mig = ud ? 0 : IBV_QP_PATH_MIG_STATE;
-	int rnr = rc ? IBV_QP_MIN_RNR_TIMER : 0;
+	int rnr = answers(type) ? IBV_QP_MIN_RNR_TIMER : 0;
 
 	if (to == IBV_QPS_RTS && from != IBV_QPS_SQE)
 		return IBV_QP_CUR_STATE | acc | mig | rnr | IBV_QP_RATE_LIMIT;
@@ -84,10 +99,19 @@ static int attr_allowed(enum ibv_qp_type type, int from, int to)
 	/* UC's path could change too, but uverbs adds the port, which may not */
 	if (from == IBV_QPS_SQD && to == IBV_QPS_SQD)
 		return IBV_QP_PKEY_INDEX | acc | mig | rnr |
-		       (rc ? IBV_QP_AV | IBV_QP_PORT | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			     IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |
-			     IBV_QP_MAX_DEST_RD_ATOMIC : 0);
+		       (has_sqe(type) ? 0 : IBV_QP_AV | IBV_QP_PORT | IBV_QP_TIMEOUT) |
+		       (asks(type) ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				     IBV_QP_MAX_QP_RD_ATOMIC : 0) |
+		       (answers(type) ? IBV_QP_MAX_DEST_RD_ATOMIC : 0);
 	return 0;
+}
+
+/* What uverbs takes from either end of XRC and hands on to no device */
+static int attr_dropped(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_XRC_SEND ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER :
+	       type == IBV_QPT_XRC_RECV ? IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT |
+					  IBV_QP_RNR_RETRY : 0;
 }
 
 static int step_with(struct ep *e, const struct ep *peer, int from, int to,
@@ -116,7 +140,7 @@ static bool stays(struct ep *e, const struct ep *peer, int from, int to,
 static bool transition(struct ep *e, const struct ep *peer, int from, int to)
 {
 	int need = attr_needed(e->type, from, to), bit, err;
-	int may = attr_allowed(e->type, from, to);
+	int may = attr_allowed(e->type, from, to) | attr_dropped(e->type);
 
 	TRY(bring(e, peer, from));
 	if (!legal(from, to)) {
@@ -160,14 +184,14 @@ void test_state(void)
 	unsigned int t;
 	int from, to;
 
-	for (t = 0; t < 3; t++) {
+	for (t = 0; t < n_types(); t++) {
 		if (!ep_make(&e, A, types[t], NULL) ||
 		    !ep_make(&peer, B, types[t], NULL)) {
 			report(false, "%s QPs", type_name(types[t]));
 			return;
 		}
 		for (from = 0; from < N_STATE; from++) {
-			if (from == IBV_QPS_SQE && types[t] == IBV_QPT_RC)
+			if (from == IBV_QPS_SQE && !has_sqe(types[t]))
 				continue;
 			for (to = 0; to < N_STATE; to++)
 				report(transition(&e, &peer, from, to),
@@ -211,6 +235,8 @@ static const struct {
 	VALUE(INIT, RTR, MIN_RNR_TIMER, min_rnr_timer, 32),
 	VALUE(INIT, RTR, AV, ah_attr.is_global, 0),
 	VALUE(INIT, RTR, AV, ah_attr.port_num, 2),
+	VALUE(INIT, RTR, AV, ah_attr.sl, 16),
+	VALUE(INIT, RTR, AV, ah_attr.sl, 255),
 	VALUE(INIT, RTR, AV, ah_attr.grh.sgid_index, 200),
 	VALUE(INIT, RTR, AV, ah_attr.grh.dgid.global.interface_id, 0),
 	VALUE(RTR, RTS, TIMEOUT, timeout, 32),
@@ -229,6 +255,10 @@ static const struct {
 	VALUE(SQD, SQD, RNR_RETRY, rnr_retry, 8),
 	VALUE(SQD, SQD, PORT, port_num, 2),
 	VALUE(SQD, SQD, AV, ah_attr.grh.sgid_index, 200),
+	VALUE(SQD, SQD, AV, ah_attr.sl, 16),
+	VALUE(SQD, SQD, MAX_QP_RD_ATOMIC, max_rd_atomic, 129),
+	VALUE(SQD, SQD, MAX_DEST_RD_ATOMIC, max_dest_rd_atomic, 129),
+	VALUE(SQD, SQD, MIN_RNR_TIMER, min_rnr_timer, 32),
 	VALUE(RTS, RTS, STATE, qp_state, 7),
 	VALUE(RTS, RTS, STATE, qp_state, 255),
 #undef VALUE
@@ -274,7 +304,7 @@ void test_attr(void)
 	unsigned int t, i;
 	struct ep e, peer;
 
-	for (t = 0; t < 3; t++) {
+	for (t = 0; t < n_types(); t++) {
 		if (!ep_make(&e, A, types[t], NULL) ||
 		    !ep_make(&peer, B, types[t], NULL)) {
 			report(false, "%s QPs", type_name(types[t]));
@@ -462,7 +492,7 @@ void test_traffic(void)
 		const char *name = type_name(types[t]);
 
 		for (state = 0; state < N_STATE; state++)
-			if (state != IBV_QPS_SQE || types[t] != IBV_QPT_RC)
+			if (state != IBV_QPS_SQE || has_sqe(types[t]))
 				report(traffic(types[t], state),
 				       "%s, traffic in %s", name,
 				       state_name[state]);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# Every transition of RC, UC and UD, legal and not, with every attribute missing
-# or too many, every value out of range; what each state does with traffic.
+# Every transition of RC, UC, UD and of both ends of XRC, legal and not, with every
+# attribute missing or too many, every value out of range; what each state does with
+# traffic.
 #
 #   +----------+         +----------+
 #   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2

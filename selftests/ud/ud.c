@@ -84,7 +84,7 @@ static int64_t now_ms(void)
 int attr_needed(enum ibv_qp_type type, enum ibv_qp_state from,
 		enum ibv_qp_state to)
 {
-	bool rc = type == IBV_QPT_RC, ud = type == IBV_QPT_UD;
+	bool ud = type == IBV_QPT_UD;
 
 	if (from == IBV_QPS_RESET && to == IBV_QPS_INIT)
 		return IBV_QP_PKEY_INDEX | IBV_QP_PORT |
@@ -92,12 +92,38 @@ int attr_needed(enum ibv_qp_type type, enum ibv_qp_state from,
 	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
 		return ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU |
 		       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-		       (rc ? IBV_QP_MAX_DEST_RD_ATOMIC |
-			     IBV_QP_MIN_RNR_TIMER : 0);
+		       (answers(type) ? IBV_QP_MAX_DEST_RD_ATOMIC |
+					IBV_QP_MIN_RNR_TIMER : 0);
 	if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
-		return IBV_QP_SQ_PSN | (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-		       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0);
+		return IBV_QP_SQ_PSN |
+		       (asks(type) || answers(type) ? IBV_QP_TIMEOUT : 0) |
+		       (asks(type) ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				     IBV_QP_MAX_QP_RD_ATOMIC : 0);
 	return 0;
+}
+
+/* It has no queues, and nobody's memory: those come with what it receives. */
+static bool ep_target(struct ep *e, enum side s)
+{
+	struct ibv_xrcd_init_attr domain = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+	};
+
+	memset(e, 0, sizeof(*e));
+	e->side = s;
+	e->type = IBV_QPT_XRC_RECV;
+	e->xrcd = ibv_open_xrcd(hosts[s].ctx, &domain);
+	NEED(e->xrcd, "open XRC domain: %s", strerror(errno));
+	attr.xrcd = e->xrcd;
+	e->qp = ibv_create_qp_ex(hosts[s].ctx, &attr);
+	NEED(e->qp, "create QP: %s", strerror(errno));
+	return true;
 }
 
 bool ep_make(struct ep *e, enum side s, enum ibv_qp_type type,
@@ -114,6 +140,8 @@ bool ep_make(struct ep *e, enum side s, enum ibv_qp_type type,
 	};
 	struct host *h = &hosts[s];
 
+	if (type == IBV_QPT_XRC_RECV)
+		return ep_target(e, s);
 	if (init)
 		attr = *init;
 	memset(e, 0, sizeof(*e));
@@ -124,7 +152,12 @@ bool ep_make(struct ep *e, enum side s, enum ibv_qp_type type,
 	NEED(e->scq && e->rcq, "create CQ: %s", strerror(errno));
 	attr.qp_type = type;
 	attr.send_cq = e->scq;
-	attr.recv_cq = e->rcq;
+	if (type == IBV_QPT_XRC_SEND) {
+		attr.cap.max_recv_wr = 0;
+		attr.cap.max_recv_sge = 0;
+	} else {
+		attr.recv_cq = e->rcq;
+	}
 	attr.pd = attr.pd ?: h->pd;
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	attr.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
@@ -238,6 +271,8 @@ bool ep_free(struct ep *e)
 		ibv_destroy_cq(e->scq);
 	if (e->rcq && e->rcq != e->scq)
 		ibv_destroy_cq(e->rcq);
+	err = e->xrcd ? ibv_close_xrcd(e->xrcd) : 0;
+	NEED(!err, "close XRC domain: %s", strerror(err));
 	memset(e, 0, sizeof(*e));
 	return true;
 }

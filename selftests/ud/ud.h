@@ -50,10 +50,12 @@ struct host {
 
 /**
  * struct ep - a QP with its CQs; all zero when there is none
+ * @xrcd: an XRC target's, its own
  */
 struct ep {
 	enum side side;
 	enum ibv_qp_type type;
+	struct ibv_xrcd *xrcd;
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *qpx;
 	struct ibv_cq *scq;
@@ -101,7 +103,20 @@ static inline uint32_t mtu_bytes(enum ibv_mtu mtu)
 
 static inline const char *type_name(enum ibv_qp_type type)
 {
-	return type == IBV_QPT_RC ? "RC" : type == IBV_QPT_UC ? "UC" : "UD";
+	return type == IBV_QPT_RC ? "RC" : type == IBV_QPT_UC ? "UC" :
+	       type == IBV_QPT_UD ? "UD" :
+	       type == IBV_QPT_XRC_SEND ? "XRC sender" : "XRC target";
+}
+
+/* Of XRC's two ends one waits for answers, the other gives them. */
+static inline bool asks(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
+}
+
+static inline bool answers(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_XRC_RECV;
 }
 
 /* A QP in RESET; @init may be NULL or ask for more than the default. */
