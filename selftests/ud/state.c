@@ -299,6 +299,47 @@ static bool large_mtu(struct ep *e, const struct ep *peer)
 	return true;
 }
 
+/* Of a PSN of more bits 24 count; enough messages each way that they come round */
+static bool long_psn(enum ibv_qp_type type)
+{
+	struct ibv_ah *ah[2] = {};
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr, got;
+	struct ibv_wc wc;
+	struct ep p[2];
+	int i, s;
+
+	TRY(ep_make(&p[A], A, type, NULL) && ep_make(&p[B], B, type, NULL));
+	TRY(ep_bring(&p[B], &p[A], IBV_MTU_1024, IBV_QPS_RTS));
+	attr = ep_attr(&p[A], &p[B], IBV_MTU_1024);
+	attr.rq_psn |= 0xab000000;
+	attr.sq_psn |= 0xcd000000;
+	for (i = IBV_QPS_RESET; i < IBV_QPS_RTS; i++)
+		NEED(!ep_step(&p[A], &attr, i, i + 1), "from %s", state_name[i]);
+	NEED(!ibv_query_qp(p[A].qp, &got, IBV_QP_RQ_PSN | IBV_QP_SQ_PSN, &init) &&
+	     got.sq_psn == (attr.sq_psn & 0xffffff) &&
+	     (type == IBV_QPT_UD || got.rq_psn == (attr.rq_psn & 0xffffff)),
+	     "they are %#x and %#x", got.sq_psn, got.rq_psn);
+	for (s = A; s <= B && type == IBV_QPT_UD; s++)
+		TRY(ah[s] = ah_make(s, NULL));
+	for (i = 0; i < 40; i++) {
+		struct msg m = { .op = IBV_WR_SEND, .off = SRC_OFF, .len = LEN,
+				 .flags = IBV_SEND_SIGNALED, .qkey = QKEY };
+
+		s = i & 1;
+		m.ah = ah[s];
+		m.qpn = p[!s].qp->qp_num;
+		fill(s, SRC_OFF, LEN, i);
+		NEED(!post_recv(&p[!s], i, DST_OFF, GRH + LEN), "post_recv");
+		NEED(!post(&p[s], &m), "post_send");
+		TRY(reap(p[!s].rcq, &wc, 1) && reap(p[s].scq, &wc, 1));
+		TRY(same(!s, DST_OFF + (ah[s] ? GRH : 0), LEN, i));
+	}
+	for (s = A; s <= B && ah[s]; s++)
+		ibv_destroy_ah(ah[s]);
+	return pair_free(p);
+}
+
 void test_attr(void)
 {
 	unsigned int t, i;
@@ -324,6 +365,9 @@ void test_attr(void)
 		}
 		report(large_mtu(&e, &peer), "%s path MTU above the port's",
 		       type_name(types[t]));
+		if (t < 3)
+			report(long_psn(types[t]), "%s PSNs of more than 24 bits",
+			       type_name(types[t]));
 		report(ep_free(&e) && ep_free(&peer), "%s QPs go",
 		       type_name(types[t]));
 	}
