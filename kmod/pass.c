@@ -119,8 +119,9 @@ static int pass_cpu(struct xroce_kqp *kqp)
 
 static void pass_came(const struct xroce_pass *p, struct xroce_qp *qp)
 {
+	/* Those that were not waited for count no more. */
 	if (p->sent)
-		atomic_dec(&xroce_qp_kqp(qp)->away);
+		atomic_dec_if_positive(&xroce_qp_kqp(qp)->away);
 }
 
 __bpf_kfunc_start_defs();

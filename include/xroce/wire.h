@@ -13,6 +13,7 @@
 #define XROCE_ICRC_SIZE		4
 #define XROCE_QPN_MASK		0xffffffu
 #define XROCE_PSN_MASK		0xffffffu
+#define XROCE_PSN_NONE		0xffffffffu	/* no PSN */
 #define XROCE_PSN_HALF		0x800000u
 #define XROCE_PKEY_DEFAULT	0xffff
 #define XROCE_MAX_MSG		0x80000000u

@@ -117,6 +117,21 @@ static struct xroce_rd *xroce_resp_oldest(struct xroce_resp *resp)
 	return NULL;
 }
 
+/*
+ * What to acknowledge: what was executed last, but for READs and atomics. These are
+ * acknowledged by their responses alone: an ACK would say of a lost one that it had
+ * come (IBTA 9.7.5.1.1).
+ */
+static u32 xroce_resp_ack_psn(struct xroce_qp *qp)
+{
+	struct xroce_resp *resp = &qp->resp;
+
+	if (qp->hot.epsn == resp->rd_end)
+		return resp->rd_before;
+	resp->rd_end = XROCE_PSN_NONE;	/* PSNs come round */
+	return xroce_psn_add(qp->hot.epsn, XROCE_PSN_MASK);
+}
+
 static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp, u8 syndrome, u32 psn)
 {
 	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, qp->hot.msn) };
@@ -186,7 +201,7 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 		f = xroce_resp_ack_frame(qp, resp->nak, resp->nak_psn);
 	else if (qp->hot.resp_flags & XROCE_RESP_ACK)
 		f = xroce_resp_ack_frame(qp, XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT,
-					 xroce_psn_add(qp->hot.epsn, XROCE_PSN_MASK));
+					 xroce_resp_ack_psn(qp));
 	else
 		return NULL;
 	/* A NAK acknowledges what was executed before. */

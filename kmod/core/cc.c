@@ -31,6 +31,9 @@ void xroce_cc_ack(struct xroce_qp *qp, u32 inflight, u32 n)
 {
 	struct xroce_req *req = &qp->req;
 
+	/* It must not fall behind for ever: PSNs come round. */
+	if (xroce_psn_diff(qp->hot.una, req->recover) > 0)
+		req->recover = qp->hot.una;
 	if (2 * inflight < req->cwnd)
 		return;
 	if (req->cwnd < req->ssthresh) {

@@ -44,7 +44,8 @@ static u32 xroce_comp_owed(const struct xroce_qp *qp, u32 psn)
 		return psn;
 	for (i = req->head; i != req->tail; i++) {
 		e = xroce_req_swq(req, i);
-		if (!e->started || xroce_psn_diff(e->psn, psn) >= 0)
+		/* The oldest begins before @psn, by 2^23 PSNs and more if it is long. */
+		if (!e->started || (i != req->head && xroce_psn_diff(e->psn, psn) >= 0))
 			break;
 		if (!xroce_wqe_is_read(xroce_req_wqe(req, i)))
 			continue;

@@ -374,7 +374,8 @@ struct xroce_rd {
  * @rd: the last READs and atomics, a ring of @max_rd entries; the next one goes
  *	to @rd_tail, where the oldest is
  * @rd_active: how many are XROCE_RD_ACTIVE; they are answered in PSN order
- * @ack_psn: PSN to acknowledge when XROCE_RESP_ACK is set
+ * @rd_end: where the READs and atomics accepted last in a row end, @rd_before: the
+ *	PSN before them
  * @nak: syndrome to send instead of an ACK, 0 when none; goes once to @nak_psn
  * @fatal: the end has come: no request is heard any more, and the next run takes
  *	the QP to ERR, when @nak, if any, has left behind the responses before it
@@ -391,7 +392,8 @@ struct xroce_resp {
 	u32 max_rd;
 	u32 rd_tail;
 	u32 rd_active;
-	u32 ack_psn;
+	u32 rd_end;
+	u32 rd_before;
 	u32 nak_psn;
 	u8 nak;
 	u8 min_rnr;

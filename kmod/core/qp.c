@@ -233,8 +233,10 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr, u32 mas
 		req->pace = attr->rate ? (8000000ull << 20) / attr->rate : 0;
 		req->free_at = 0;
 	}
-	if (mask & XROCE_ATTR_RQ_PSN)
+	if (mask & XROCE_ATTR_RQ_PSN) {
 		qp->hot.epsn = attr->rq_psn;
+		resp->rd_end = XROCE_PSN_NONE;
+	}
 	if (mask & XROCE_ATTR_SQ_PSN) {
 		qp->hot.una = attr->sq_psn;
 		qp->hot.next = attr->sq_psn;

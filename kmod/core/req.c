@@ -415,20 +415,27 @@ void xroce_req_arm(struct xroce_qp *qp)
 	xroce_env_timer(qp, xroce_req_due(req));
 }
 
-/* Is the last packet sent a READ or atomic? It is answered anyway. */
-static bool xroce_req_after_read(const struct xroce_qp *qp)
+/*
+ * The last packet goes again, and asks for an ACK: the last that can, for nothing is
+ * sent of what has failed. A READ or atomic is answered anyway.
+ *
+ * Return: whether there is one to ask with.
+ */
+static bool xroce_req_ask(struct xroce_qp *qp)
 {
-	const struct xroce_req *req = &qp->req;
+	const struct xroce_swq *e = xroce_req_swq(&qp->req, qp->req.cur);
+	struct xroce_req *req = &qp->req;
+	u32 end = qp->hot.next;
 
-	return req->rd_tail != req->rd_head &&
-	       req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] == qp->hot.next;
-}
-
-/* The last packet goes again, and asks for an ACK. */
-static void xroce_req_ask(struct xroce_qp *qp)
-{
-	xroce_req_rewind(qp, xroce_psn_add(qp->hot.next, XROCE_PSN_MASK));
-	qp->req.asking = true;
+	if (req->cur != req->tail && e->started && e->status)
+		end = e->psn;
+	if (end == qp->hot.una ||
+	    (req->rd_tail != req->rd_head &&
+	     req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] == end))
+		return false;
+	xroce_req_rewind(qp, xroce_psn_add(end, XROCE_PSN_MASK));
+	req->asking = true;
+	return true;
 }
 
 /**
@@ -444,8 +451,7 @@ bool xroce_req_timer(struct xroce_qp *qp, u64 now)
 
 	if (req->waiting && !req->asked && now >= xroce_req_due(req)) {
 		req->asked = true;
-		if (qp->hot.next != qp->hot.una && !xroce_req_after_read(qp))
-			xroce_req_ask(qp);
+		xroce_req_ask(qp);
 	}
 	if (!req->waiting || xroce_req_due(req) == XROCE_NEVER)
 		return false;
@@ -824,7 +830,6 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
  */
 struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 {
-	const struct xroce_hot *hot = &qp->hot;
 	struct xroce_req *req = &qp->req;
 	struct xroce_frame *f;
 
@@ -834,14 +839,12 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 			return f;
 		/* Stopping: one that cannot be sent may be the oldest already. */
 		xroce_req_done(qp);
-		if (!req->since_ackreq || hot->next == hot->una ||
-		    xroce_req_after_read(qp) || req->cur == req->tail)
-			break;
 		/*
 		 * The last packet did not ask for an ACK, because more was to
 		 * follow at once, and what did waits for it.
 		 */
-		xroce_req_ask(qp);
+		if (!req->since_ackreq || req->cur == req->tail || !xroce_req_ask(qp))
+			break;
 	}
 	return NULL;
 }

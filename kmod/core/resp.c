@@ -278,10 +278,17 @@ static struct xroce_rd *xroce_resp_accept(struct xroce_qp *qp, const struct xroc
 	return rd;
 }
 
-static void xroce_resp_accepted(struct xroce_resp *resp, struct xroce_rd *rd)
+/* Its response acknowledges what was to be acknowledged before it. */
+static void xroce_resp_accepted(struct xroce_qp *qp, struct xroce_rd *rd)
 {
+	struct xroce_resp *resp = &qp->resp;
+
+	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
+	if (resp->rd_end != rd->psn)
+		resp->rd_before = xroce_psn_add(rd->psn, XROCE_PSN_MASK);
 	rd->stop = xroce_psn_add(rd->psn, rd->npsn);
 	rd->state = XROCE_RD_ACTIVE;
+	resp->rd_end = rd->stop;
 	resp->rd_active++;
 	resp->rd_tail = (resp->rd_tail + 1) % resp->max_rd;
 }
@@ -301,7 +308,7 @@ static noinline u32 xroce_resp_read(struct xroce_qp *qp, const struct xroce_pkt 
 		return 0;
 	rd->len = pkt->dma_len;
 	rd->npsn = max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u);
-	xroce_resp_accepted(&qp->resp, rd);
+	xroce_resp_accepted(qp, rd);
 	xroce_qp_count(qp, XROCE_CNT_RX_READ, 1);
 	return rd->npsn;
 }
@@ -355,7 +362,7 @@ static noinline u32 xroce_resp_word(struct xroce_qp *qp, struct xroce_rx *rx)
 		rd->value = xroce_atomic((u64 *)p, pkt);
 	}
 	if (rd) {
-		xroce_resp_accepted(&qp->resp, rd);
+		xroce_resp_accepted(qp, rd);
 		xroce_qp_count(qp, write ? XROCE_CNT_RX_WRITE : XROCE_CNT_RX_ATOMIC, 1);
 	}
 	xroce_mr_put(mr);
@@ -392,7 +399,7 @@ static noinline u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt
 	rd = xroce_resp_accept(qp, pkt);
 	if (!rd)
 		return 0;
-	xroce_resp_accepted(&qp->resp, rd);
+	xroce_resp_accepted(qp, rd);
 	return 1;
 }
 

@@ -28,6 +28,7 @@ static const struct sim_scenario * const groups[] = {
 	sim_ecn_scenarios,
 	sim_pace_scenarios,
 	sim_owed_scenarios,
+	sim_asked_scenarios,
 	sim_room_scenarios,
 	sim_random_scenarios,
 	sim_other_scenarios,

@@ -166,13 +166,25 @@ bug owed-forgotten answer 'if (resp->rd_active)
 bug owed-unsaid qp '	xroce_qp_run(qp);
 	spin_lock(&qp->lock);' '	spin_lock(&qp->lock);'
 bug owed-in-vain tx 'n = xroce_stage(qp, most);' 'n = qp->dead ? 0 : xroce_stage(qp, most);'
+bug ack-of-read answer '	if (qp->hot.epsn == resp->rd_end)
+		return resp->rd_before;' ''
+bug ack-behind-read resp '	qp->hot.resp_flags &= ~XROCE_RESP_ACK;\n' ''
+bug ack-round answer '	resp->rd_end = XROCE_PSN_NONE;	/* PSNs come round */' ''
+bug asks-in-vain req '	if (req->cur != req->tail && e->started && e->status)
+		end = e->psn;' ''
+bug asks-read req '	    (req->rd_tail != req->rd_head &&
+	     req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] == end))' '	    false)'
+bug owed-far comp '(i != req->head && xroce_psn_diff(e->psn, psn) >= 0)' \
+	'xroce_psn_diff(e->psn, psn) >= 0'
+bug recover-behind cc '	if (xroce_psn_diff(qp->hot.una, req->recover) > 0)
+		req->recover = qp->hot.una;' ''
 bug owed-too-much answer 'if (resp->rd_active)
 		xroce_resp_mute(qp);' ''
 bug owed-overtakes answer '	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.state == XROCE_QPS_ERR) {
 		xroce_resp_mute(qp);
 		return;
 	}' ''
-bug ask-forgotten req '			xroce_req_ask(qp);' '			;'
+bug ask-forgotten req '|| !xroce_req_ask(qp))' '|| 1)'
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
 bug untaken-lost tx 'xroce_req_untaken(qp, f);' ';'
 bug untaken-unasked req 'if (f->again == XROCE_CNT_ASKED && ' 'if (0 && '

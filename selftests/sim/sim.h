@@ -438,6 +438,7 @@ struct wire_fifo {
  * @rnr_until: nothing may be sent before; @rnr_wait: nor has been since
  * @nak: fatal syndrome that came back, 0 for none
  * @epsn, @msn: responder: what must have been executed, by what was delivered
+ * @answered: responder: PSN of the last data sent in its first turn
  * @owed: responder: index in @got of the first request to be answered with data
  * @gap, @rnr: a NAK is in order; @gap_nak: it was sent
  * @recvs: receives consumed
@@ -460,6 +461,7 @@ struct wire {
 	u64 retrans;
 	u32 epsn;
 	u32 msn;
+	u32 answered;
 	u32 owed;
 	bool gap;
 	bool gap_nak;
@@ -887,7 +889,8 @@ void sim_finish(void);
 
 extern const struct sim_scenario sim_exact_scenarios[], sim_error_scenarios[],
 	sim_other_scenarios[], sim_service_scenarios[], sim_ecn_scenarios[],
-	sim_random_scenarios[], sim_pace_scenarios[], sim_owed_scenarios[], sim_room_scenarios[];
+	sim_random_scenarios[], sim_pace_scenarios[], sim_owed_scenarios[], sim_room_scenarios[],
+	sim_asked_scenarios[];
 /* Operations that the worlds of a scenario have completed. */
 extern u64 sim_total_ops;
 void sim_bench(void);

@@ -398,6 +398,7 @@ void wire_reset(struct sim_ep *ep, u32 psn)
 	wire_free(ep);
 	memset(w, 0, sizeof(*w));
 	w->una = w->next = w->max = w->epsn = psn;
+	w->answered = psn_plus(psn, 0xffffff);
 }
 
 void wire_free(struct sim_ep *ep)
@@ -542,6 +543,7 @@ static void tx_ack(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 {
 	u8 syn = h->aeth >> 24;
 	bool ack = (syn & 0x60) == 0;
+	struct wire_rec *r;
 	u32 owed;
 
 	w->acks++;
@@ -555,6 +557,12 @@ static void tx_ack(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 		sim_check(syn == 0x1f, "QP %u: credits %02x", ep->idx, syn);
 		sim_check(dist(w->epsn, h->psn) >= 1, "QP %u: ACK of PSN %06x,"
 			  " which it has not executed", ep->idx, h->psn);
+		r = fifo_find(&w->got, h->psn, NULL);
+		sim_check(!r || !r->rd, "QP %u: ACK of PSN %06x, a READ's or"
+			  " atomic's", ep->idx, h->psn);
+		sim_check(dist(h->psn, w->answered) > 0 || sim_count(XROCE_CNT_DUPLICATE) ||
+			  sim_count(XROCE_CNT_TX_UNTAKEN), "QP %u: ACK of PSN %06x"
+			  " behind the answer to %06x", ep->idx, h->psn, w->answered);
 	} else if ((syn & 0x60) == 0x20) {
 		sim_check(w->rnr && h->psn == w->epsn, "QP %u: RNR NAK %06x"
 			  " out of place", ep->idx, h->psn);
@@ -588,8 +596,10 @@ static void tx_data(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 	if (owed_psn(w, &owed))
 		sim_check(dist(h->psn, owed) <= 0, "QP %u: answer %06x"
 			  " overtakes %06x", ep->idx, h->psn, owed);
-	if (n == r->answered)
+	if (n == r->answered) {
 		r->answered++;
+		w->answered = h->psn;
+	}
 	last = n == r->npsn - 1;
 	if (kind & K_RESP) {
 		sim_check(!(kind & K_LAST) == !last, "QP %u: %s as response %u"

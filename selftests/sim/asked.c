@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What a requester asks its peer with, and for, when it misses an answer.
+ * Single-threaded.
+ */
+#include "sim.h"
+
+static struct {
+	struct sim_ep *ep;
+	u32 una;		/* when the ACK came, had it taken the READ for answered */
+	bool acked;
+} asked;
+
+static void post(u8 wr, u32 len, bool signaled, bool more)
+{
+	struct sim_opt opt = { .wr = wr, .len = len, .nsge = 1, .signaled = signaled,
+			       .more = more };
+
+	sim_check(sim_post(asked.ep, &opt), "no room");
+}
+
+static void t_more_bad(struct sim_ep *ep, struct xroce_send_wqe *w)
+{
+	(void)ep;
+	w->sge[1] = w->sge[0];
+	w->sge[1].lkey ^= 1u << 31;
+	w->num_sge = 2;
+}
+
+/*
+ * Of one whose memory fails nothing is sent again: the one before it asks for the
+ * ACK that it needs, at once, however many packets have gone since.
+ */
+static void run_failed(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_opt bad = { .wr = XROCE_WR_RDMA_WRITE, .nsge = 1, .signaled = true,
+			       .status = XROCE_WC_LOC_PROT_ERR, .tweak = t_more_bad };
+
+	(void)seed;
+	cfg.retry_cnt = 0;
+	cfg.timeout = 14;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	if (sim_below(2))
+		asked.ep->qp.req.timeout = 0;		/* none */
+	asked.ep->expect_err = true;
+	bad.len = sim_range(1, 8) << asked.ep->qp.hot.mtu_shift;
+	post(XROCE_WR_RDMA_WRITE, 100, false, true);
+	sim_check(sim_post(asked.ep, &bad), "no room");
+	sim_run_until(sim_now() + SIM_MS);
+	sim_poll_all();
+	sim_check(asked.ep->first_err == XROCE_WC_LOC_PROT_ERR, "status %u",
+		  asked.ep->first_err);
+	is(TIMEOUT, 0);
+	sim_world_free();
+}
+
+/* Behind a READ of 2^23 packets that all have come but the last. */
+static bool drop_reads(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *pkt)
+{
+	const u32 before = (1 << 23) - 1;
+	struct xroce_swq *e;
+
+	(void)buf;
+	(void)len;
+	if (from == asked.ep)
+		return asked.acked;
+	if (pkt->info & XROCE_OP_READ_RESP)
+		return true;
+	e = &asked.ep->qp.req.swq[asked.ep->qp.req.head & (asked.ep->qp.req.depth - 1)];
+	e->psn = xroce_psn_add(e->psn, XROCE_PSN_MASK + 1 - before);
+	e->npsn += before;
+	asked.una = asked.ep->qp.hot.una;
+	asked.acked = true;
+	return false;
+}
+
+static void run_long(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+
+	(void)seed;
+	cfg.timeout = 20;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	asked.acked = false;
+	W->checks_off = true;
+	W->drop = drop_reads;
+	post(XROCE_WR_RDMA_READ, 1, true, true);
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_run_until(sim_now() + SIM_MS);
+	is(IMPLIED_NAK, 1);
+	sim_check(asked.acked && asked.ep->qp.hot.una == asked.una,
+		  "a READ is done without its data");
+	sim_world_free();
+}
+
+/*
+ * The PSN that READs in a row ended with comes round: it is a WRITE's now, which is
+ * acknowledged.
+ */
+static void run_round(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u32 end;
+
+	(void)seed;
+	cfg.retry_cnt = 0;
+	cfg.timeout = 14;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	ep = asked.ep;
+	W->checks_off = true;
+	post(XROCE_WR_RDMA_READ, sim_range(1, 10000), true, false);
+	sim_run_until(sim_now() + SIM_MS);
+	end = ep->qp.hot.next;
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_run_until(sim_now() + SIM_MS);
+	end = xroce_psn_add(end, XROCE_PSN_MASK);
+	ep->qp.hot.una = end;
+	ep->qp.hot.next = end;
+	ep->qp.hot.max = end;
+	ep->peer->qp.hot.epsn = end;
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_run_until(sim_now() + SIM_SEC);
+	sim_poll_all();
+	sim_check(!ep->first_err && !ep->ops.n, "status %u, %u under way", ep->first_err,
+		  ep->ops.n);
+	is(TIMEOUT, 0);
+	sim_world_free();
+}
+
+const struct sim_scenario sim_asked_scenarios[] = {
+	{ "asks-failed", "what is before a failed one asks for its ACK", run_failed, 0, 20 },
+	{ "asks-long", "an ACK behind a READ of 2^31 bytes, whose end is lost", run_long,
+	  0, 10 },
+	{ "asks-round", "the last PSN of a READ, 2^24 packets later", run_round, 0, 10 },
+	{ NULL, NULL, NULL, 0, 0, false }
+};
