@@ -473,6 +473,7 @@ static void show_netdev(const struct port *port)
 static void show_xlink(const struct xlink *xl)
 {
 	u32 mode = xl->xdp_mode;
+	const char *policy;
 
 	out_uint("roce_mtu", xl->roce_mtu);
 	out_str("xdp", xdp_mode_name(mode));
@@ -484,8 +485,9 @@ static void show_xlink(const struct xlink *xl)
 		out_str("pinned", xdp_pinned(xl->name));
 	if (*xl->steer || options.details)
 		out_str("steer", *xl->steer ? xl->steer : "off");
-	if (mode != XROCE_XDP_MODE_OFF && *xdp_policy_file(xl->name))
-		out_str("policy", xdp_policy_file(xl->name));
+	policy = xdp_policy_file(xl);
+	if (policy && *policy)
+		out_str("policy", policy);
 	if (mode == XROCE_XDP_MODE_OFF)
 		out_note("note", "runs without XDP, slower, by the UDP socket; "
 			 "to mend: rdmatool link set %s xdp auto", xl->name);

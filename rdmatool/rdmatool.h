@@ -183,7 +183,7 @@ u32 gid_count(const struct rdev *dev, u32 port);
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode);
 bool xdp_steer(const struct xlink *xl, const char *list);
 bool xdp_policy(const struct xlink *xl, const char *file);
-const char *xdp_policy_file(const char *name);
+const char *xdp_policy_file(const struct xlink *xl);
 void xdp_unpin(const char *name);
 void xdp_repin(const char *name, const char *new_name);
 const char *xdp_pinned(const char *name);

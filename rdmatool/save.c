@@ -37,15 +37,19 @@ static void put_word(FILE *f, const char *s)
 			fputc(*p, f);
 }
 
-/* Nothing serves a link without XDP, whatever is left there. */
+/* One that is not known is not none: nothing is saved or restored without it. */
 static const char *policy_of(const struct xlink *xl)
 {
-	return xl->xdp_mode == XROCE_XDP_MODE_OFF ? "" :
-						    xdp_policy_file(xl->name);
+	const char *file = xdp_policy_file(xl);
+
+	if (!file)
+		fail("link %s: cannot tell its policy: %s", xl->name, xdp_why());
+	return file;
 }
 
 static void put_link(FILE *f, const struct xlink *xl)
 {
+	const char *policy = policy_of(xl);
 	size_t i;
 
 	fputs("link ", f);
@@ -55,9 +59,9 @@ static void put_link(FILE *f, const struct xlink *xl)
 	fprintf(f, " xdp %s", xdp_mode_name(xl->xdp_mode));
 	if (*xl->steer && xl->xdp_mode != XROCE_XDP_MODE_OFF)
 		fprintf(f, " steer %s", xl->steer);
-	if (*policy_of(xl)) {
+	if (*policy) {
 		fputs(" policy ", f);
-		put_word(f, policy_of(xl));
+		put_word(f, policy);
 	}
 	for (i = 0; i < N_TUNE_KEYS; i++)
 		if (xl->tune[i] != tune_keys[i].deflt)
@@ -65,15 +69,28 @@ static void put_link(FILE *f, const struct xlink *xl)
 	fputc('\n', f);
 }
 
-static bool put_links(FILE *f)
+/* The whole text, before any file is touched; it is the caller's to free. */
+static char *links_text(void)
 {
 	struct xlink *links = xlink_all(), *xl;
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
 
+	if (!f)
+		fail("out of memory");
 	fputs(head, f);
 	for (xl = links; xl->ifindex; xl++)
 		put_link(f, xl);
 	free(links);
-	return !fflush(f) && !ferror(f);
+	if (fclose(f))
+		fail("out of memory");
+	return text;
+}
+
+static bool put_text(FILE *f, const char *text)
+{
+	return fputs(text, f) >= 0 && !fflush(f);
 }
 
 /**
@@ -84,15 +101,17 @@ static bool put_links(FILE *f)
 void link_save(int argc, char **argv)
 {
 	const char *file = argc ? argv[0] : DEFAULT_FILE;
-	char tmp[4096];
+	char tmp[4096], *text;
 	FILE *f;
 	int fd;
 
 	if (argc > 1)
 		usage("link save: one FILE at most");
+	text = links_text();
 	if (!strcmp(file, "-")) {
-		if (!put_links(stdout))
+		if (!put_text(stdout, text))
 			fail("link save: %s", strerror(errno));
+		free(text);
 		return;
 	}
 	if (!argc && mkdir(DEFAULT_DIR, 0755) && errno != EEXIST)
@@ -103,13 +122,14 @@ void link_save(int argc, char **argv)
 	f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!f)
 		fail("link save: %s: %s", tmp, strerror(errno));
-	if (!put_links(f) || fchmod(fd, 0644) || fsync(fd) || fclose(f) ||
+	if (!put_text(f, text) || fchmod(fd, 0644) || fsync(fd) || fclose(f) ||
 	    rename(tmp, file)) {
 		int err = errno;
 
 		unlink(tmp);
 		fail("link save: %s: %s", file, strerror(err));
 	}
+	free(text);
 }
 
 /* A line of the file, understood. */

@@ -47,6 +47,8 @@ static __printf(1, 2) bool no(const char *fmt, ...)
 #define BPFFS		"/sys/fs/bpf"
 #define INIT_ROOT	"/proc/1/root"
 #define CPU_QUEUE	2048	/* packets that may wait for a CPU */
+#define MAX_PROG_MAPS	128	/* twice what a program may name; the rest is bound to it */
+#define POLICY_MAP	"xroce_policy"	/* where a policy's program is from */
 
 static char log_line[256];
 
@@ -103,19 +105,19 @@ static const char *pin_root(void)
 
 /*
  * Links of two network namespaces may have one name. A name in bpffs may not have
- * a dot.
+ * a dot: that becomes %2e, and what others could be taken for it is written so too.
  */
 static void pin_dir(char *path, size_t size, const char *name)
 {
-	int n = snprintf(path, size, "%s/", pin_root());
+	size_t n = snprintf(path, size, "%s/", pin_root());
 	struct stat net = {};
-	char *p;
 
+	for (; *name && n < size; name++)
+		n += snprintf(path + n, size - n,
+			      strchr(".%/", *name) ? "%%%02x" : "%c", *name);
 	stat("/proc/self/ns/net", &net);
-	snprintf(path + n, size - n, "%s@%lu", name, (unsigned long)net.st_ino);
-	for (p = path + n; *p; p++)
-		if (*p == '.')
-			*p = '_';
+	if (n < size)
+		snprintf(path + n, size - n, "@%lu", (unsigned long)net.st_ino);
 }
 
 /**
@@ -135,15 +137,6 @@ const char *xdp_pinned(const char *name)
 /* Not xroce_cpus, which holds a program. */
 static const char *const pinned[] = { "xroce_stats" };
 
-/* Beside them the policy that serves the link, as a symbolic link. */
-static void policy_path(char *path, size_t size, const char *name)
-{
-	char dir[256];
-
-	pin_dir(dir, sizeof(dir), name);
-	snprintf(path, size, "%s/policy", dir);
-}
-
 /**
  * xdp_unpin() - remove what xdp_attach() pinned for a link of that name
  */
@@ -157,8 +150,6 @@ void xdp_unpin(const char *name)
 		snprintf(path, sizeof(path), "%s/%s", dir, pinned[i]);
 		unlink(path);
 	}
-	policy_path(path, sizeof(path), name);
-	unlink(path);
 	rmdir(dir);
 	rmdir(pin_root());
 }
@@ -375,12 +366,17 @@ out:
 	return ok;
 }
 
-/* A map of the attached program by name; a file descriptor or -1. */
+/*
+ * A map of the attached program by name.
+ *
+ * Return: a file descriptor, or -1 with errno, ENOENT when it has none of that name,
+ * or with another when that cannot be told.
+ */
 static int find_map(const struct xlink *xl, const char *name)
 {
 	struct bpf_prog_info prog = {};
 	struct bpf_map_info map;
-	u32 ids[16], len = sizeof(prog), i;
+	u32 ids[MAX_PROG_MAPS], len = sizeof(prog), i;
 	int fd = bpf_prog_get_fd_by_id(xl->prog_id), err;
 
 	if (fd < 0)
@@ -397,31 +393,57 @@ static int find_map(const struct xlink *xl, const char *name)
 			goto fail;
 		memset(&map, 0, sizeof(map));
 		len = sizeof(map);
-		if (!bpf_obj_get_info_by_fd(fd, &map, &len) &&
-		    !strcmp(map.name, name))
+		err = bpf_obj_get_info_by_fd(fd, &map, &len);
+		if (!err && !strcmp(map.name, name))
 			return fd;
 		close(fd);
+		if (err)
+			goto fail;
 	}
 	no("the attached program %u has no map %s", xl->prog_id, name);
+	errno = ENOENT;
 	return -1;
 fail:
-	no("cannot look into program %u: %s", xl->prog_id, strerror(errno));
+	err = errno;
+	no("cannot look into program %u: %s", xl->prog_id, strerror(err));
+	/* One that is gone itself says nothing of its maps. */
+	errno = err == ENOENT ? ESTALE : err;
 	return -1;
 }
 
 /**
  * xdp_policy_file() - the policy that serves a link, "" when it is our own program
+ *
+ * The attached program says it itself, by a map of that name: it is no other's after
+ * a link was renamed, and none is left when the program goes.
+ *
+ * Return: NULL with a reason in xdp_why() when it cannot be told, as by a user.
  */
-const char *xdp_policy_file(const char *name)
+const char *xdp_policy_file(const struct xlink *xl)
 {
 	static char file[POLICY_MAX];
-	char path[300];
-	ssize_t n;
+	struct bpf_map_info map = {};
+	u32 key = 0, len = sizeof(map);
+	int fd, err;
 
-	policy_path(path, sizeof(path), name);
-	n = readlink(path, file, sizeof(file) - 1);
-	file[n < 0 ? 0 : n] = 0;
-	return file;
+	file[0] = 0;
+	if (xl->xdp_mode == XROCE_XDP_MODE_OFF)
+		return file;
+	fd = find_map(xl, POLICY_MAP);
+	if (fd < 0)
+		return errno == ENOENT ? file : NULL;
+	err = bpf_obj_get_info_by_fd(fd, &map, &len);
+	/* A policy may have a map of that name itself. */
+	if (!err && map.value_size != sizeof(file))
+		err = -EINVAL;
+	if (!err)
+		err = bpf_map_lookup_elem(fd, &key, file);
+	close(fd);
+	file[sizeof(file) - 1] = 0;
+	if (!err)
+		return file;
+	no("cannot read the name of its policy: %s", strerror(-err));
+	return NULL;
 }
 
 /* A policy's object, or our own program's; see close_object(). */
@@ -496,12 +518,15 @@ static int load_there(const struct xlink *xl, struct bpf_object *obj)
  */
 bool xdp_steer(const struct xlink *xl, const char *list)
 {
-	const char *file = xdp_policy_file(xl->name);
-	struct cpus cpus = { .map = find_map(xl, "xroce_cpus") };
+	const char *file = xdp_policy_file(xl);
+	struct cpus cpus;
 	struct xroce_bpf *own;
 	struct bpf_object *obj;
 	bool ok = false;
 
+	if (!file)
+		return false;
+	cpus.map = find_map(xl, "xroce_cpus");
 	if (cpus.map < 0)
 		return false;
 	obj = open_object(*file ? file : NULL, &own);
@@ -514,8 +539,33 @@ bool xdp_steer(const struct xlink *xl, const char *list)
 	return ok;
 }
 
+/* For who steers or saves the link: the program is told where it is from. */
+static bool keep_policy_file(int prog, const char *file)
+{
+	char name[POLICY_MAX] = "", *real = realpath(file, NULL);
+	int map, err;
+	u32 key = 0;
+
+	if (!real)
+		return no("%s", strerror(errno));
+	err = snprintf(name, sizeof(name), "%s", real) >= (int)sizeof(name);
+	free(real);
+	if (err)
+		return no("its whole name has more than %d characters",
+			  POLICY_MAX - 1);
+	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, POLICY_MAP, sizeof(key),
+			     sizeof(name), 1, NULL);
+	if (map < 0)
+		return no("cannot keep its name: %s", strerror(-map));
+	err = bpf_map_update_elem(map, &key, name, 0) ?:
+	      bpf_prog_bind_map(prog, map, NULL);
+	close(map);
+	return !err || no("cannot keep its name: %s", strerror(-err));
+}
+
 /* Let the link's attachment have another program; no packet comes by none. */
-static bool swap_program(const struct xlink *xl, struct bpf_object *obj)
+static bool swap_program(const struct xlink *xl, struct bpf_object *obj,
+			 const char *file)
 {
 	struct bpf_program *here, *there;
 	struct cpus cpus;
@@ -532,6 +582,8 @@ static bool swap_program(const struct xlink *xl, struct bpf_object *obj)
 	if (err)
 		return no("cannot load it: %s",
 			  *log_line ? log_line : strerror(-err));
+	if (file && !keep_policy_file(bpf_program__fd(here), file))
+		return false;
 	cpus.map = bpf_map__fd(bpf_object__find_map_by_name(obj, "xroce_cpus"));
 	cpus.prog = bpf_program__fd(there);
 	if (!renew_cpus(&cpus))
@@ -543,20 +595,6 @@ static bool swap_program(const struct xlink *xl, struct bpf_object *obj)
 	err = bpf_link_update(link, bpf_program__fd(here), NULL) ? errno : 0;
 	close(link);
 	return !err || no("cannot attach it: %s", strerror(err));
-}
-
-/* For who saves the link: the module knows programs, not files. */
-static void keep_policy_file(const char *name, const char *file)
-{
-	char path[300], *real = file ? realpath(file, NULL) : NULL;
-
-	policy_path(path, sizeof(path), name);
-	unlink(path);
-	if (file && (!real || strlen(real) >= POLICY_MAX ||
-		     symlink(real, path)))
-		warn("link %s: its policy will not be shown nor saved: %s is not to be had",
-		     name, path);
-	free(real);
 }
 
 /**
@@ -571,9 +609,7 @@ bool xdp_policy(const struct xlink *xl, const char *file)
 
 	if (!obj)
 		return false;
-	ok = swap_program(xl, obj);
-	if (ok)
-		keep_policy_file(xl->name, file);
+	ok = swap_program(xl, obj, file);
 	close_object(obj, own);
 	return ok;
 }
@@ -655,9 +691,9 @@ const char *xdp_pinned(const char *name)
 	return NULL;
 }
 
-const char *xdp_policy_file(const char *name)
+const char *xdp_policy_file(const struct xlink *xl)
 {
-	(void)name;
+	(void)xl;
 	return "";
 }
 

@@ -11,7 +11,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
 
-topo_need rdmatool jq bpftool systemd-analyze
+topo_need rdmatool rdma jq bpftool setpriv systemd-analyze
 modprobe xroce || skip_all "no module xroce"
 POLICY=/usr/lib/xroce/policy.bpf.o
 [ -e "$POLICY" ] || POLICY=../../bpf/policy.bpf.o
@@ -33,14 +33,22 @@ shown() {
 }
 
 same() { [ "$(shown)" = "$before" ] || { diff <(echo "$before") <(shown); false; }; }
-# serves MAP - does the link's program have it
-serves() {
+prog() { rdmatool -j link show "$1" | jq '.[0].prog'; }
+# map_of PROGRAM MAP - the id of the program's map
+map_of() {
 	local id
-	for id in $(bpftool -j prog show id \
-		"$(rdmatool -j link show xt0 | jq '.[0].prog')" | jq '.map_ids[]'); do
-		[ "$(bpftool -j map show id "$id" | jq -r .name)" != "$1" ] || return 0
+	for id in $(bpftool -j prog show id "$1" | jq '.map_ids[]'); do
+		bpftool -j map show id "$id" |
+			jq -e --arg name "$2" 'select(.name == $name).id' && return
 	done
 	return 1
+}
+# serves MAP - does the link's program have it
+serves() { map_of "$(prog xt0)" "$1"; }
+# there LINK - the program for what its program sends to CPU 0, struct bpf_cpumap_val
+there() {
+	bpftool -j map lookup id "$(map_of "$(prog "$1")" xroce_cpus)" key 0 0 0 0 |
+		jq -r '"0x" + (.value[4:8] | reverse | map(ltrimstr("0x")) | add)'
 }
 
 unload() { rmmod xroce 2>/dev/null || ! [ -e /sys/module/xroce ]; }
@@ -180,6 +188,19 @@ try "it keeps it" eval 'shown | grep -qF "$policy"'
 rdmatool link del xt5
 try "made anew" rdmatool link restore "$file"
 try "the same link" same
+# Whoever renames a link: its policy is that of its program
+rdma dev set xt0 name xt5
+try "renamed by rdma: it is saved" eval \
+	'rdmatool link save - | grep -qF "link xt5 netdev xt-a xdp native policy ${policy// /\\x20}"'
+try "steered" rdmatool steer set xt5 0
+try "on that CPU it is asked too" eval 'map_of $(($(there xt5))) policy_every'
+rdmatool steer set xt5 off
+rdma dev set xt5 name xt0
+out=$(setpriv --reuid 65534 --clear-groups rdmatool link save - 2>&1)
+[ $? = 1 ] && [ "$(wc -l <<<"$out")" = 1 ] &&
+	grep -q 'link xt0: cannot tell its policy: .*not permitted' <<<"$out" &&
+	ok "who cannot see whether there is one saves nothing" ||
+	not_ok "who cannot see whether there is one saves nothing" "$out"
 rdmatool link del xt0
 rm "$policy"
 out=$(rdmatool link restore "$file" 2>&1)
@@ -188,6 +209,19 @@ out=$(rdmatool link restore "$file" 2>&1)
 	ok "a policy that is gone is named" ||
 	not_ok "a policy that is gone is named" "$out"
 rdmatool link del xt0
+
+# Names that differ by little
+for name in xt.0 xt_0 xt%2e0; do
+	# that one is made by rdma alone
+	rdmatool link add "${name/\%/x}" netdev xt-a xdp native
+	[ "$name" = "${name/\%/x}" ] || rdma dev set "${name/\%/x}" name "$name"
+	rdmatool link set "$name" xdp native
+	rdmatool -dj link show "$name" | jq -r '.[0].pinned'
+	rdmatool link del "$name"
+done >"$TOPO_TMP/pinned"
+try "each has pins of its own" eval \
+	'[ "$(grep -c ^/sys/fs/bpf/xroce/xt "$TOPO_TMP/pinned")" = 3 ] &&
+	 [ -z "$(sort "$TOPO_TMP/pinned" | uniq -d)" ]'
 
 # What boot does
 unit=rdmatool-links.service
