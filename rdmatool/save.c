@@ -5,6 +5,8 @@
  * by a process of its own, so that one that fails does not end the others.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,17 +95,47 @@ static bool put_text(FILE *f, const char *text)
 	return fputs(text, f) >= 0 && !fflush(f);
 }
 
+/* What is no regular file stays what it is. */
+static bool write_through(const char *file, const char *text)
+{
+	FILE *f = fopen(file, "we");
+	bool ok = f && put_text(f, text);
+
+	return f && !fclose(f) && ok;
+}
+
+/* The file is there as a whole or as it was. */
+static bool replace(const char *file, const char *text)
+{
+	char tmp[PATH_MAX];
+	FILE *f;
+	int fd, err;
+
+	if (snprintf(tmp, sizeof(tmp), "%s.XXXXXX", file) >= (int)sizeof(tmp)) {
+		errno = ENAMETOOLONG;
+		return false;
+	}
+	fd = mkostemp(tmp, O_CLOEXEC);
+	f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (f && put_text(f, text) && !fchmod(fd, 0644) && !fsync(fd) &&
+	    !fclose(f) && !rename(tmp, file))
+		return true;
+	err = errno;
+	if (fd >= 0)
+		unlink(tmp);
+	errno = err;
+	return false;
+}
+
 /**
  * link_save() - write the links of this namespace
- *
- * The file is there as a whole or as it was.
  */
 void link_save(int argc, char **argv)
 {
 	const char *file = argc ? argv[0] : DEFAULT_FILE;
-	char tmp[4096], *text;
-	FILE *f;
-	int fd;
+	struct stat st;
+	char *text, *real;
+	bool ok;
 
 	if (argc > 1)
 		usage("link save: one FILE at most");
@@ -116,19 +148,13 @@ void link_save(int argc, char **argv)
 	}
 	if (!argc && mkdir(DEFAULT_DIR, 0755) && errno != EEXIST)
 		fail("link save: %s: %s", DEFAULT_DIR, strerror(errno));
-	if (snprintf(tmp, sizeof(tmp), "%s.XXXXXX", file) >= (int)sizeof(tmp))
-		usage("link save: the name of FILE is too long");
-	fd = mkstemp(tmp);
-	f = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!f)
-		fail("link save: %s: %s", tmp, strerror(errno));
-	if (!put_text(f, text) || fchmod(fd, 0644) || fsync(fd) || fclose(f) ||
-	    rename(tmp, file)) {
-		int err = errno;
-
-		unlink(tmp);
-		fail("link save: %s: %s", file, strerror(err));
-	}
+	/* NULL: it is not there yet, or a link to what is not. */
+	real = realpath(file, NULL);
+	ok = !lstat(real ?: file, &st) && !S_ISREG(st.st_mode) ?
+	     write_through(real ?: file, text) : replace(real ?: file, text);
+	if (!ok)
+		fail("link save: %s: %s", file, strerror(errno));
+	free(real);
 	free(text);
 }
 
