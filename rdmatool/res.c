@@ -647,30 +647,35 @@ static int dump_dev(struct dump *d)
 	return xroce_talk(msg, d->obj->attr_max, on_one, d);
 }
 
+static void show_rows(struct dump *d, const char *name)
+{
+	int err;
+
+	d->seen = malloc(MAX_ID / 8);
+	if (!d->seen)
+		fail("out of memory");
+	d->dev = name ? rdev_get(name) : rdev_all();
+	if (d->obj->table == RDMA_NLDEV_ATTR_RES_QP)
+		get_our_qps(name);
+	for (; *d->dev->name; d->dev++) {
+		err = dump_dev(d);
+		/* ib_core says EINVAL for a device that is gone. */
+		if (err && err != -EINVAL && err != -ENODEV)
+			fail("%s: %s: %s", d->obj->what, d->dev->name, nl_why(err));
+		if (name)
+			break;
+	}
+	free(d->seen);
+}
+
 /**
  * res_rows() - print the objects of a kind that the arguments ask for
  */
 void res_rows(const struct object *obj, int argc, char **argv)
 {
 	struct dump d = { .obj = obj };
-	const char *name = parse_filters(&d, argc, argv);
-	int err;
 
-	d.seen = malloc(MAX_ID / 8);
-	if (!d.seen)
-		fail("out of memory");
-	d.dev = name ? rdev_get(name) : rdev_all();
-	if (obj->table == RDMA_NLDEV_ATTR_RES_QP)
-		get_our_qps(name);
-	for (; *d.dev->name; d.dev++) {
-		err = dump_dev(&d);
-		/* ib_core says EINVAL for a device that is gone. */
-		if (err && err != -EINVAL && err != -ENODEV)
-			fail("%s: %s: %s", obj->what, d.dev->name, nl_why(err));
-		if (name)
-			break;
-	}
-	free(d.seen);
+	show_rows(&d, parse_filters(&d, argc, argv));
 }
 
 /**
@@ -678,7 +683,10 @@ void res_rows(const struct object *obj, int argc, char **argv)
  */
 void res_show(const struct object *obj, int argc, char **argv)
 {
+	struct dump d = { .obj = obj };
+	const char *name = parse_filters(&d, argc, argv);
+
 	out_open(NULL);
-	res_rows(obj, argc, argv);
+	show_rows(&d, name);
 	out_close();
 }

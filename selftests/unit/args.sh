@@ -44,5 +44,38 @@ test_save() {
 		'[ "$(find "$dir" -name "*.??????" | wc -l)" = 0 ]'
 }
 
+# Nothing is begun for a command that makes no sense
+test_usage() {
+	local out
+	while read -r -a words; do
+		out=$("$TOOL" -j "${words[@]}" 2>"$dir/said")
+		try "-j ${words[*]}: refused, and that is all" \
+			[ "$?,$out,$(wc -l <"$dir/said")" = 2,,1 ]
+	done <<-'EOF'
+	link show a b
+	dev show a b
+	gid show a b
+	steer show a b
+	tune show a b
+	qp show colour 1
+	cq show colour 1
+	mr show lkey
+	mw show dev a dev b
+	srq show colour 1
+	pd show colour 1
+	ctx show colour 1
+	cm_id show colour 1
+	ah show colour 1
+	stat show a b
+	stat qp colour 1
+	stat qp colour 1 --watch
+	capture
+	monitor colour 1
+	decode
+	check 1.2.3
+	EOF
+}
+
 test_save
+test_usage
 tap_end
