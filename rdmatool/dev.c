@@ -144,5 +144,5 @@ void cmd_dev(int argc, char **argv)
 		{}
 	};
 
-	dispatch("dev", cmds, argc, argv);
+	dispatch("dev", cmds, rdev_named, argc, argv);
 }

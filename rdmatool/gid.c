@@ -274,5 +274,5 @@ static const struct cmd cmds[] = {
 
 void cmd_gid(int argc, char **argv)
 {
-	dispatch("gid", cmds, argc, argv);
+	dispatch("gid", cmds, rdev_named, argc, argv);
 }

@@ -553,5 +553,5 @@ static const struct cmd cmds[] = {
 
 void cmd_link(int argc, char **argv)
 {
-	dispatch("link", cmds, argc, argv);
+	dispatch("link", cmds, rdev_named, argc, argv);
 }

@@ -364,14 +364,38 @@ struct rdev *rdev_all(void)
 }
 
 /**
- * rdev_get() - the RDMA device of that name
+ * rdev_find() - the RDMA device of that name, or NULL
  */
-struct rdev *rdev_get(const char *name)
+struct rdev *rdev_find(const char *name)
 {
 	struct rdev *dev;
 
 	for (dev = rdev_all(); *dev->name; dev++)
 		if (!strcmp(dev->name, name))
 			return dev;
-	fail("no RDMA device \"%s\" in this network namespace", name);
+	return NULL;
+}
+
+/**
+ * rdev_get() - the RDMA device of that name
+ */
+struct rdev *rdev_get(const char *name)
+{
+	struct rdev *dev = rdev_find(name);
+
+	if (!dev)
+		fail("no RDMA device \"%s\" in this network namespace", name);
+	return dev;
+}
+
+/**
+ * rdev_named() - is there one of that name, also where there is no RDMA netlink
+ */
+bool rdev_named(const char *name)
+{
+	int err;
+
+	if (!rdma)
+		rdma = sock_try(NETLINK_RDMA, &err);
+	return rdma && rdev_find(name);
 }

@@ -250,12 +250,19 @@ static void x##_show(int argc, char **argv)				\
 	res_show(&obj, argc, argv);					\
 }
 
+#define TAKES(x)							\
+static bool x##_takes(const char *word)					\
+{									\
+	return res_takes(x##_cols, word);				\
+}
+
 #define SHOW_ALONE(x)							\
+TAKES(x)								\
 void cmd_##x(int argc, char **argv)					\
 {									\
 	static const struct cmd cmds[] = { { "show", x##_show }, {} };	\
 									\
-	dispatch(#x, cmds, argc, argv);					\
+	dispatch(#x, cmds, x##_takes, argc, argv);			\
 }
 
 NLDEV_SHOW(qp, QP)
@@ -314,6 +321,7 @@ static void qp_set(int argc, char **argv)
 		fail("qp set: %s lqpn %s: %s", name, lqpn, nl_why(err));
 }
 
+TAKES(qp)
 void cmd_qp(int argc, char **argv)
 {
 	static const struct cmd cmds[] = {
@@ -322,7 +330,7 @@ void cmd_qp(int argc, char **argv)
 		{}
 	};
 
-	dispatch("qp", cmds, argc, argv);
+	dispatch("qp", cmds, qp_takes, argc, argv);
 }
 
 SHOW_ALONE(cq)

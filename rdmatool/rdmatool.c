@@ -150,6 +150,17 @@ static const char *names(const void *table, size_t size, const char *prefix)
 	return buf;
 }
 
+/* Does any entry begin with @word? */
+static bool begins(const void *table, size_t size, const char *word)
+{
+	const char *p;
+
+	for (p = table; *word && *(const char *const *)p; p += size)
+		if (!strncmp(*(const char *const *)p, word, strlen(word)))
+			return true;
+	return false;
+}
+
 /* The entry that @word names or alone begins; the first field is the name. */
 static const void *pick(const char *what, const char *kind, const void *table,
 			size_t size, const char *word)
@@ -180,8 +191,12 @@ static const void *pick(const char *what, const char *kind, const void *table,
 
 /**
  * dispatch() - run the command that the arguments name, the first when none
+ * @cmds: up to one whose name is NULL
+ * @takes: can the first command begin with a word that no command does; it is run
+ *	then, too
  */
-void dispatch(const char *object, const struct cmd *cmds, int argc, char **argv)
+void dispatch(const char *object, const struct cmd *cmds,
+	      bool (*takes)(const char *word), int argc, char **argv)
 {
 	const struct cmd *cmd = cmds;
 	char what[64];
@@ -193,6 +208,8 @@ void dispatch(const char *object, const struct cmd *cmds, int argc, char **argv)
 			argv[0] = "show";
 		if (!strcmp(argv[0], "delete"))
 			argv[0] = "del";
+	}
+	if (argc && (begins(cmds, sizeof(*cmds), argv[0]) || !takes(argv[0]))) {
 		snprintf(what, sizeof(what), "%s: ", object);
 		cmd = pick(what, "command", cmds, sizeof(*cmds), argv[0]);
 		argc--;

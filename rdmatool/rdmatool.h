@@ -53,8 +53,8 @@ struct arg {
 __noreturn __printf(1, 2) void usage(const char *fmt, ...);
 __noreturn __printf(1, 2) void fail(const char *fmt, ...);
 __printf(1, 2) void warn(const char *fmt, ...);
-void dispatch(const char *object, const struct cmd *cmds, int argc,
-	      char **argv);
+void dispatch(const char *object, const struct cmd *cmds,
+	      bool (*takes)(const char *word), int argc, char **argv);
 void parse_args(const char *what, const struct arg *args, int argc,
 		char **argv);
 u64 parse_uint(const char *what, const char *s, u64 max);
@@ -128,7 +128,9 @@ struct nl_sock *rt_sock(void);
 int rt_talk(struct nl_msg *msg);
 const char *nl_why(int err);
 struct rdev *rdev_all(void);
+struct rdev *rdev_find(const char *name);
 struct rdev *rdev_get(const char *name);
+bool rdev_named(const char *name);
 void put_str(struct nl_msg *msg, int attr, const char *val);
 void put_u32(struct nl_msg *msg, int attr, u32 val);
 void put_flag(struct nl_msg *msg, int attr);

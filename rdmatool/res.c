@@ -581,6 +581,21 @@ static const char *parse_filters(struct dump *d, int argc, char **argv)
 	return dev;
 }
 
+/**
+ * res_takes() - does a filter of that table have that name, or begin with it
+ */
+bool res_takes(const struct col *cols, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (!len || !strncmp("dev", word, len))
+		return len;
+	for (; cols->name; cols++)
+		if (!strncmp(cols->name, word, len))
+			return true;
+	return false;
+}
+
 static void on_one(struct nlattr **tb, void *arg)
 {
 	show_entry(arg, tb);

@@ -62,6 +62,7 @@ struct object {
 
 extern const struct col qp_stat_cols[];
 
+bool res_takes(const struct col *cols, const char *word);
 void res_rows(const struct object *obj, int argc, char **argv);
 void res_show(const struct object *obj, int argc, char **argv);
 

@@ -319,5 +319,5 @@ void cmd_stat(int argc, char **argv)
 	if (argc && argv[0][0] == '-')
 		stat_show(argc, argv);
 	else
-		dispatch("stat", cmds, argc, argv);
+		dispatch("stat", cmds, rdev_named, argc, argv);
 }

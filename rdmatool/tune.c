@@ -124,7 +124,7 @@ void cmd_tune(int argc, char **argv)
 		{}
 	};
 
-	dispatch("tune", cmds, argc, argv);
+	dispatch("tune", cmds, rdev_named, argc, argv);
 }
 
 static void show_steer(const struct xlink *xl)
@@ -163,5 +163,5 @@ void cmd_steer(int argc, char **argv)
 		{}
 	};
 
-	dispatch("steer", cmds, argc, argv);
+	dispatch("steer", cmds, rdev_named, argc, argv);
 }

@@ -68,6 +68,7 @@ test_usage() {
 }
 
 test_link() {
+	local cmd
 	refuses 1 'no network device "xt-z"' rdmatool link add xt0 netdev xt-z
 	refuses 1 'not an Ethernet device' rdmatool link add xt0 netdev lo
 	try "a link by default" rdmatool link add xt0 netdev xt-a
@@ -77,6 +78,11 @@ test_link() {
 	says "as text" '^link xt0/1 state ACTIVE .* netdev xt-a .* xdp native prog' \
 		rdmatool link
 	says "words may be short" '^link xt0/1 ' rdmatool l sh xt0
+	for cmd in link dev gid steer tune stat; do
+		says "show need not be said: $cmd" 'xt0(/1)?( |$)' rdmatool "$cmd" xt0
+	done
+	says "nor before a filter" '^link xt0/1 lqpn 1 type GSI' \
+		rdmatool qp dev xt0 lqpn 1
 	says "the standard tool sees it" 'xt0/1 state ACTIVE' rdma link show
 	try "its maps are pinned" test -e "$(pins)/xroce_stats"
 	json "where it says" "$(pins)" '.[0].pinned' rdmatool -dj link show xt0

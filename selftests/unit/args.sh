@@ -76,6 +76,64 @@ test_usage() {
 	EOF
 }
 
+# show need not be said; what then cannot be had without RDMA netlink is 1
+test_show() {
+	local status
+	while read -r -a words; do
+		"$TOOL" "${words[@]}" >"$dir/said" 2>&1
+		status=$?
+		try "${words[*]}: makes sense" [ "$status" -le 1 ]
+	done <<-'EOF'
+	qp dev nonesuch state RTS
+	qp state RTS
+	-d qp lqpn 17,20-30
+	qp lq 17
+	cq pid 4711
+	mr lkey 1 comm nobody
+	mw type 1
+	srq lqpn 1
+	pd dev nonesuch
+	ctx pid 1
+	cm_id state LISTEN
+	ah dst 192.0.2.1
+	EOF
+	while read -r -a words; do
+		"$TOOL" "${words[@]}" >"$dir/said" 2>&1
+		status=$?
+		try "${words[*]}: does not" [ "$status" = 2 ]
+	done <<-'EOF'
+	qp s RTS
+	qp set RTS
+	qp colour blue
+	cq state
+	link nonesuch
+	gid nonesuch
+	stat nonesuch
+	EOF
+}
+
+# Of the manuals' examples those that only look make sense
+test_examples() {
+	local n=0 status line
+	while read -r line; do
+		case ${line%%|*} in
+		*" add "* | *" set "* | *" del "* | *" rename "* | *" save"* | *" -w "*)
+			continue ;;
+		esac
+		n=$((n + 1)) line=${line%% |*}
+		# as the shell has it: some have quotes
+		eval "set -- ${line#rdmatool }"
+		timeout 2 "$TOOL" "$@" >"$dir/said" 2>&1 </dev/null
+		status=$?
+		# 124: who watches goes on
+		try "example: $line" [ "$status" != 2 ]
+	done < <(sed -n '/^\.SH EXAMPLES/,/^\.fi/p' ../../docs/man/*.8 |
+		sed 's/\\-/-/g' | grep '^rdmatool ' | sort -u)
+	try "there are examples" [ "$n" -ge 10 ]
+}
+
 test_save
 test_usage
+test_show
+test_examples
 tap_end
