@@ -26,6 +26,8 @@ static struct our_qp *our_qps;
 static size_t n_our_qps;
 
 #define MAX_ID		(1u << 24)
+#define MAX_PORTS	256
+#define SEEN_BYTES	((MAX_ID + 2 * MAX_PORTS) / 8)
 
 /**
  * struct dump - a show under way
@@ -494,21 +496,32 @@ static void show_driver(struct nlattr *table)
 	}
 }
 
-static bool seen(const struct dump *d, u32 id)
+/* Each port has QPs 0 and 1 of its own: they come behind all other numbers. */
+static u32 number(const struct dump *d, u32 id, u32 port)
 {
-	return id < MAX_ID && d->seen[id / 8] & 1 << id % 8;
+	if (d->obj->table != RDMA_NLDEV_ATTR_RES_QP || id > 1)
+		return id;
+	return MAX_ID + 2 * (port % MAX_PORTS) + id;
+}
+
+static bool seen(const struct dump *d, u32 n)
+{
+	return d->seen[n / 8] & 1 << n % 8;
 }
 
 /* False when it has been shown already. Each kind has its number first. */
 static bool see(struct dump *d, struct nlattr **tb)
 {
 	const struct nlattr *a = tb[d->obj->cols[0].attr];
-	u32 id = a && d->obj->table ? nla_get_u32(a) : MAX_ID;
+	const struct nlattr *port = tb[RDMA_NLDEV_ATTR_PORT_INDEX];
+	u32 n;
 
-	if (seen(d, id))
+	if (!a || !d->obj->table || nla_get_u32(a) >= MAX_ID)
+		return true;
+	n = number(d, nla_get_u32(a), port ? nla_get_u32(port) : 0);
+	if (seen(d, n))
 		return false;
-	if (id < MAX_ID)
-		d->seen[id / 8] |= 1 << id % 8;
+	d->seen[n / 8] |= 1 << n % 8;
 	return true;
 }
 
@@ -615,7 +628,7 @@ static bool show_left_out(struct dump *d)
 		return false;
 	for (i = 0; i < n_our_qps; i++) {
 		if (our_qps[i].dev_index != d->dev->index ||
-		    seen(d, our_qps[i].qpn))
+		    seen(d, number(d, our_qps[i].qpn, 1)))
 			continue;
 		msg = nldev_msg(d->obj->cmd, 0);
 		put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, d->dev->index);
@@ -651,7 +664,7 @@ static int dump_dev(struct dump *d)
 {
 	struct nl_msg *msg;
 
-	memset(d->seen, 0, MAX_ID / 8);
+	memset(d->seen, 0, SEEN_BYTES);
 	if (d->obj->table)
 		return dump_nldev(d);
 	if (!xroce_there())
@@ -666,7 +679,7 @@ static void show_rows(struct dump *d, const char *name)
 {
 	int err;
 
-	d->seen = malloc(MAX_ID / 8);
+	d->seen = malloc(SEEN_BYTES);
 	if (!d->seen)
 		fail("out of memory");
 	d->dev = name ? rdev_get(name) : rdev_all();

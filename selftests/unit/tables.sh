@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# What rdmatool makes of what a kernel tells it only at times: of a device that goes
+# between list and look, of one with two ports, of long lists. The kernel is fakenl.c.
+
+# shellcheck source-path=SCRIPTDIR
+# shellcheck disable=SC2317 # called by try
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+. ../tool/says.sh
+
+TOOL=$PWD/../../rdmatool/rdmatool
+[ -x "$TOOL" ] || skip_all "rdmatool is not built"
+command -v jq >/dev/null || skip_all "no jq"
+
+# Only its own standard error: jq has no such kernel
+fake() { LD_PRELOAD=$PWD/fakenl.so timeout 10 "$TOOL" "$@"; }
+
+json "the kernel is a fake" '["fk0"]' 'map(.ifname)' fake -j dev
+
+# Each port has QPs 0 and 1 of its own; an answer in two messages is asked for again
+json "QPs of two ports, none left out nor twice" \
+	'[[1,0],[1,1],[1,17],[2,0],[2,1],[2,18]]' 'map([.port, .lqpn]) | sort' \
+	fake -j qp show dev fk0
+tap_end
