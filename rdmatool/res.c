@@ -44,9 +44,10 @@ struct dump {
 	u32 messages;
 };
 
-/* A field's value: a number, or when @text is not empty, that. */
+/* A field's value: a number, or when @text is not empty, that; of kind QPS, @list. */
 struct value {
 	u64 num;
+	const char *list;
 	char text[256];
 };
 
@@ -251,17 +252,21 @@ static void text_sockaddr(const struct nlattr *a, struct value *v)
 				   sizeof(addr)), ntohs(in6->sin6_port));
 }
 
-/* As many as there is room for; then a dot for each that there is not. */
-static void text_qps(struct nlattr *table, struct value *v)
+/* All of them, of any number: what tells of one takes half the room at least. */
+static const char *list_qps(struct nlattr *table)
 {
 	struct nlattr *entry, *tb[256];
-	size_t at = 0;
+	size_t size = 2 * nla_len(table) + 1, at = 0;
+	static char *text;
 	u32 a, b;
 	int left;
 
+	text = realloc(text, size);
+	if (!text)
+		fail("out of memory");
+	*text = 0;
 	nla_for_each_nested(entry, table, left) {
-		if (nla_parse_nested(tb, 255, entry, NULL) ||
-		    at + 20 > sizeof(v->text))
+		if (nla_parse_nested(tb, 255, entry, NULL))
 			continue;
 		if (tb[RDMA_NLDEV_ATTR_RES_LQPN]) {
 			a = nla_get_u32(tb[RDMA_NLDEV_ATTR_RES_LQPN]);
@@ -273,9 +278,10 @@ static void text_qps(struct nlattr *table, struct value *v)
 		} else {
 			continue;
 		}
-		at += snprintf(v->text + at, sizeof(v->text) - at,
-			       a == b ? "%s%u" : "%s%u-%u", at ? "," : "", a, b);
+		at += snprintf(text + at, size - at, a == b ? "%s%u" : "%s%u-%u",
+			       at ? "," : "", a, b);
 	}
+	return text;
 }
 
 static void text_bytes(const struct col *col, const u8 *p, struct value *v)
@@ -338,8 +344,8 @@ static bool get_value(const struct dump *d, const struct col *col,
 		text_sockaddr(a, v);
 		return *v->text;
 	case QPS:
-		text_qps(a, v);
-		return *v->text;
+		v->list = list_qps(a);
+		return *v->list;
 	case GID:
 	case MAC:
 		if (nla_len(a) < (col->kind == GID ? 16 : 6))
@@ -398,7 +404,7 @@ static bool matches(const struct col *col, const struct value *v,
 	    (col->kind == FLAG && !strcmp(word, "true")))
 		return true;
 	if (col->kind == QPS)
-		return one_of(v->text, word);
+		return !strcmp(word, v->list) || one_of(v->list, word);
 	if (col->kind == COMM || *s < '0' || *s > '9')
 		return false;
 	a = b = strtoull(word, &end, 0);
@@ -551,8 +557,8 @@ static void show_entry(struct dump *d, struct nlattr **tb)
 			continue;
 		if (!get_value(d, col, tb, ours, &v))
 			continue;
-		if (*v.text)
-			out_str(col->name, v.text);
+		if (v.list || *v.text)
+			out_str(col->name, v.list ?: v.text);
 		else if (col->kind == FLAG)
 			out_flag(col->name, true);
 		else

@@ -22,4 +22,14 @@ json "the kernel is a fake" '["fk0"]' 'map(.ifname)' fake -j dev
 json "QPs of two ports, none left out nor twice" \
 	'[[1,0],[1,1],[1,17],[2,0],[2,1],[2,18]]' 'map([.port, .lqpn]) | sort' \
 	fake -j qp show dev fk0
+
+# More QPs than a line has room for
+json "all QPs of an SRQ" '[101,"8000001","9000000-9000099"]' \
+	'.[0].lqpn | split(",") | [length, .[0], .[100]]' fake -j srq show dev fk0
+for qpn in 8000001 8000199 9000000 9000099; do
+	json "by QP $qpn" 1 length fake -j srq show dev fk0 lqpn $qpn
+done
+for qpn in 8000002 8000200 9000100; do
+	json "by QP $qpn, which is not its" 0 length fake -j srq show lqpn $qpn
+done
 tap_end
