@@ -407,11 +407,18 @@ static void count_addr(const char *addr, bool global, void *arg)
 
 static void check_gids(const struct netdev *dev, const struct xlink *xl)
 {
+	const struct rdev *rdev;
 	struct addrs n = {};
+	int gids;
 
 	netdev_addrs(dev->ifindex, count_addr, &n);
-	if (xl)
-		n.all = gid_count(rdev_get(xl->name), 1);
+	if (xl) {
+		rdev = rdev_find(xl->name);
+		gids = rdev ? gid_count(rdev, 1) : -1;
+		if (gids < 0)
+			return;		/* went away meanwhile */
+		n.all = gids;
+	}
 	if (!n.all)
 		row(FAIL, "gid", dev->name,
 		    text("ip addr add ADDRESS/PREFIX dev %s", dev->name),

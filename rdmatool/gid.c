@@ -37,7 +37,10 @@ static bool sysfs(char *buf, size_t size, const struct rdev *dev, u32 port,
 	return ok;
 }
 
-/* Entries of a port's table, as its directory in sysfs has them. */
+/*
+ * Entries of a port's table, as its directory in sysfs has them; 0 when the device
+ * went away meanwhile.
+ */
 static u32 table_len(const struct rdev *dev, u32 port)
 {
 	char path[PATH_MAX];
@@ -49,7 +52,7 @@ static u32 table_len(const struct rdev *dev, u32 port)
 		if (access(path, F_OK))
 			break;
 	}
-	if (!n)
+	if (!n && !rdev_gone(dev))
 		fail("gid: no %s/%s/ports/%u/gids (is the /sys of this network namespace mounted?)",
 		     SYSFS, dev->name, port);
 	return n;
@@ -88,13 +91,16 @@ static void show_port(const struct rdev *dev, u32 port)
 }
 
 /**
- * gid_count() - how many RoCEv2 GIDs a port has
+ * gid_count() - how many RoCEv2 GIDs a port has, -1 when its device has gone
  */
-u32 gid_count(const struct rdev *dev, u32 port)
+int gid_count(const struct rdev *dev, u32 port)
 {
-	u32 len = table_len(dev, port), i, n = 0;
+	u32 len = table_len(dev, port), i;
 	char type[128];
+	int n = 0;
 
+	if (!len)
+		return -1;
 	for (i = 0; i < len; i++)
 		n += sysfs(type, sizeof(type), dev, port, "gid_attrs/types",
 			   i) && !strcmp(type, "RoCE v2");

@@ -416,28 +416,31 @@ static void on_port(struct nlattr **tb, void *arg)
 			    sizeof(port->ifname));
 }
 
-static int port_get(const struct rdev *dev, u32 n, struct port *port)
+/* Of one that went away meanwhile nothing is seen. */
+static void port_get(const struct rdev *dev, u32 n, struct port *port)
 {
 	struct nl_msg *msg = nldev_msg(RDMA_NLDEV_CMD_PORT_GET, 0);
+	int err;
 
 	memset(port, 0, sizeof(*port));
 	put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, dev->index);
 	put_u32(msg, RDMA_NLDEV_ATTR_PORT_INDEX, n);
-	return nldev_talk(msg, on_port, port);
+	err = nldev_talk(msg, on_port, port);
+	/* ib_core says EINVAL for a device that is not there. */
+	if (err && err != -ENODEV && err != -EINVAL)
+		fail("link %s/%u: %s", dev->name, n, nl_why(err));
 }
 
 /**
  * port_netdev() - the network device of a port
  *
- * Return: its index, 0 when it has none in this network namespace.
+ * Return: its index, 0 when it has none in this network namespace, or went away.
  */
 int port_netdev(const struct rdev *dev, u32 n, char ifname[IFNAMSIZ])
 {
 	struct port port;
-	int err = port_get(dev, n, &port);
 
-	if (err)
-		fail("link %s/%u: %s", dev->name, n, nl_why(err));
+	port_get(dev, n, &port);
 	memcpy(ifname, port.ifname, IFNAMSIZ);
 	return port.ifindex;
 }
@@ -498,14 +501,9 @@ static void show_dev(const struct rdev *dev)
 	struct xlink xl;
 	struct port port;
 	u32 n;
-	int err;
 
 	for (n = 1; n <= dev->ports; n++) {
-		err = port_get(dev, n, &port);
-		if (err == -ENODEV || err == -EINVAL)
-			continue;	/* went away meanwhile */
-		if (err)
-			fail("link %s/%u: %s", dev->name, n, nl_why(err));
+		port_get(dev, n, &port);
 		if (!port.seen)
 			continue;
 		out_row();

@@ -388,6 +388,29 @@ struct rdev *rdev_get(const char *name)
 	return dev;
 }
 
+static void on_name(struct nlattr **tb, void *arg)
+{
+	if (tb[RDMA_NLDEV_ATTR_DEV_NAME])
+		nla_strlcpy(arg, tb[RDMA_NLDEV_ATTR_DEV_NAME], DEV_NAME_MAX);
+}
+
+/**
+ * rdev_gone() - has it gone, or got another name, since it was listed
+ */
+bool rdev_gone(const struct rdev *dev)
+{
+	struct nl_msg *msg = nldev_msg(RDMA_NLDEV_CMD_GET, 0);
+	char name[DEV_NAME_MAX] = "";
+	int err;
+
+	put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, dev->index);
+	err = nldev_talk(msg, on_name, name);
+	/* ib_core says EINVAL for a device that is not there. */
+	if (err && err != -EINVAL && err != -ENODEV)
+		fail("%s: %s", dev->name, nl_why(err));
+	return strcmp(name, dev->name);
+}
+
 /**
  * rdev_named() - is there one of that name, also where there is no RDMA netlink
  */

@@ -130,6 +130,7 @@ const char *nl_why(int err);
 struct rdev *rdev_all(void);
 struct rdev *rdev_find(const char *name);
 struct rdev *rdev_get(const char *name);
+bool rdev_gone(const struct rdev *dev);
 bool rdev_named(const char *name);
 void put_str(struct nl_msg *msg, int attr, const char *val);
 void put_u32(struct nl_msg *msg, int attr, u32 val);
@@ -179,7 +180,7 @@ void link_restore(int argc, char **argv);
 int port_netdev(const struct rdev *dev, u32 port, char ifname[IFNAMSIZ]);
 
 /* gid.c */
-u32 gid_count(const struct rdev *dev, u32 port);
+int gid_count(const struct rdev *dev, u32 port);
 
 /* xdp.c: the XDP program; false with a reason in xdp_why() */
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode);

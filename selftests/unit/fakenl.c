@@ -2,7 +2,7 @@
 /*
  * A kernel for rdmatool, preloaded, whose RDMA netlink tells what no test can make a
  * real one tell: fk0, with two ports and many QPs, and fk1, which is gone as soon as
- * it was listed; both over fketh0. fk0 goes too after so many looks at its counters as
+ * it was listed; fk0 is over fketh0, over fketh1 is nothing. fk0 goes too after so many looks at its counters as
  * FAKE_LOOKS says. Time passes only where somebody waits, and by ten seconds at the
  * third look: the process was stopped.
  */
@@ -193,16 +193,15 @@ static void tell_counters(void)
 	end();
 }
 
-static void tell_netdevs(void)
+static void tell_netdev(int index, const char *name)
 {
 	struct ifinfomsg info = {
-		.ifi_index = NETDEV, .ifi_type = ARPHRD_ETHER,
+		.ifi_index = index, .ifi_type = ARPHRD_ETHER,
 	};
 
 	begin(RTM_NEWLINK, NLM_F_MULTI, &info, sizeof(info));
-	put_str(IFLA_IFNAME, "fketh0");
+	put_str(IFLA_IFNAME, name);
 	end();
-	done(0);
 }
 
 static unsigned int attr(const struct nlmsghdr *nlh, int type)
@@ -279,7 +278,9 @@ ssize_t sendmsg(int fd, const struct msghdr *hdr, int flags)
 	if (nlh->nlmsg_type == RTM_GETLINK && nlh->nlmsg_flags & NLM_F_ROOT) {
 		request = *nlh;
 		reply_len = 0;
-		tell_netdevs();
+		tell_netdev(NETDEV, "fketh0");
+		tell_netdev(NETDEV + 1, "fketh1");
+		done(0);
 		return nlh->nlmsg_len;
 	}
 	return libc(fd, hdr, flags);

@@ -32,4 +32,20 @@ done
 for qpn in 8000002 8000200 9000100; do
 	json "by QP $qpn, which is not its" 0 length fake -j srq show lqpn $qpn
 done
+
+# fk1 goes before it is looked at; what there is of fk0 is told all the same
+json "link show" '[["fk0",1],["fk0",2]]' 'map([.ifname, .port])' fake -j link
+json "of it alone" '[]' . fake -j link show fk1
+json "link status" '["fk0",null]' 'map(.ifname)' \
+	fake -j link status
+json "gid show" '[]' . fake -j gid show fk1
+json "dev show" '["fk0"]' 'map(.ifname)' fake -j dev
+json "qp show" '[]' . fake -j qp show dev fk1
+out=$(fake gid 2>&1)
+[ $? = 1 ] && grep -q 'no /sys.*/fk0/' <<<"$out" && ok "but of fk0 it says that it has no /sys" ||
+	not_ok "but of fk0 it says that it has no /sys" "$out"
+for cmd in "link status" "gid show fk1" link dev; do
+	# shellcheck disable=SC2086 # two words
+	try "$cmd does not fail" fake $cmd
+done
 tap_end
