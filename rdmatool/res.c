@@ -696,6 +696,8 @@ static void show_rows(struct dump *d, const char *name)
 		/* ib_core says EINVAL for a device that is gone. */
 		if (err && err != -EINVAL && err != -ENODEV)
 			fail("%s: %s: %s", d->obj->what, d->dev->name, nl_why(err));
+		if (err && name && rdev_gone(d->dev))
+			fail("%s: %s is gone", d->obj->what, name);
 		if (name)
 			break;
 	}

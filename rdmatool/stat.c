@@ -182,22 +182,26 @@ static void watch_port(const struct rdev *dev, u32 port)
 	if (!any && !err && !options.json)
 		out_word("", "-");
 	out_row_end();
-	if (err == -ENODEV)
-		fail("stat: %s is gone", dev->name);
 }
 
-/* All ports of one device or of all. */
-static void each_port(struct rdev *dev, const struct rdev *only,
+/* All ports of one device or of all that are still there. Return: is any. */
+static bool each_port(struct rdev *dev, const struct rdev *only,
 		      void (*fn)(const struct rdev *dev, u32 port))
 {
+	bool there = false;
 	u32 port;
 
 	for (; *dev->name; dev++) {
-		for (port = 1; port <= dev->ports; port++)
-			fn(dev, port);
+		/* To look at counters says EINVAL also where there are none. */
+		if (!rdev_gone(dev)) {
+			there = true;
+			for (port = 1; port <= dev->ports; port++)
+				fn(dev, port);
+		}
 		if (only)
 			break;
 	}
+	return there;
 }
 
 /**
@@ -224,7 +228,8 @@ void stat_watch(struct watch *w, void (*round)(void *arg, double seconds),
 		}
 		round(arg, (now - last) / 1e9);
 		last = now;
-		next += w->period;
+		/* What a process misses while it is stopped is not made up for. */
+		next += ((now - next) / w->period + 1) * w->period;
 		fflush(stdout);
 		rounds++;
 	}
@@ -285,7 +290,8 @@ static void watch_ports(void *arg, double seconds)
 	struct ports *p = arg;
 
 	interval = seconds;
-	each_port(p->dev, p->only, watch_port);
+	if (!each_port(p->dev, p->only, watch_port))
+		fail("stat: %s is gone", p->only ? p->only->name : "every device");
 }
 
 static void stat_show(int argc, char **argv)

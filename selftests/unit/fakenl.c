@@ -235,7 +235,7 @@ static void answer(const struct nlmsghdr *nlh)
 	if (cmd == RDMA_NLDEV_CMD_STAT_GET)
 		looks++;
 	if (attr(nlh, RDMA_NLDEV_ATTR_DEV_INDEX) ||
-	    (most && looks > atoi(most))) {
+	    (most && looks + (cmd != RDMA_NLDEV_CMD_STAT_GET) > atoi(most))) {
 		done(-EINVAL);
 		return;
 	}

@@ -40,12 +40,25 @@ json "link status" '["fk0",null]' 'map(.ifname)' \
 	fake -j link status
 json "gid show" '[]' . fake -j gid show fk1
 json "dev show" '["fk0"]' 'map(.ifname)' fake -j dev
-json "qp show" '[]' . fake -j qp show dev fk1
+json "stat show" '["fk0","fk0"]' 'map(.ifname)' fake -j stat
 out=$(fake gid 2>&1)
 [ $? = 1 ] && grep -q 'no /sys.*/fk0/' <<<"$out" && ok "but of fk0 it says that it has no /sys" ||
 	not_ok "but of fk0 it says that it has no /sys" "$out"
-for cmd in "link status" "gid show fk1" link dev; do
+for cmd in "link status" "gid show fk1" link dev stat; do
 	# shellcheck disable=SC2086 # two words
 	try "$cmd does not fail" fake $cmd
 done
+refuses 1 '^rdmatool: qp show: fk1 is gone$' fake qp show dev fk1
+
+# Counters that are watched: each second, whatever was missed meanwhile
+times='[.[] | select(.port == 1).time | .[0:19] + "Z" | fromdate]'
+json "a line each second" '[10,1,1,1,1]' \
+	"$times | [.[1:], .[:-1]] | transpose | map(.[0] - .[1])" \
+	fake -j stat fk0 --watch 1 -c 6
+for who in fk0 "" ; do
+	# shellcheck disable=SC2086 # perhaps none
+	FAKE_LOOKS=6 refuses 1 "^rdmatool: stat: ${who:-every device} is gone\$" \
+		fake -j stat show $who --watch
+done
+FAKE_LOOKS=6 json "until then it tells" 4 length fake -j stat show fk0 --watch
 tap_end
