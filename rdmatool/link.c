@@ -152,12 +152,48 @@ static void xdp_off(const struct xlink *xl)
 	xdp_unpin(xl->name);
 }
 
+/* What can fail without the link's XDP does so while it still has it. */
+static bool begin_xdp(const struct xlink *xl, char policy[POLICY_MAX])
+{
+	const char *file = xdp_policy_file(xl);
+
+	if (!file || !xdp_load(xl))
+		return false;
+	snprintf(policy, POLICY_MAX, "%s", file);
+	xdp_off(xl);
+	return true;
+}
+
+/* As it was before it was detached. */
+static void put_back_xdp(const struct xlink *was, const char *policy)
+{
+	struct xlink xl;
+
+	if (was->xdp_mode == XROCE_XDP_MODE_OFF)
+		return;
+	if (!xdp_attach(was, was->xdp_mode))
+		warn("link %s: xdp %s, as it was: %s", was->name,
+		     xdp_modes[was->xdp_mode], xdp_why());
+	else if (*policy && xlink_get(was->name, &xl) && !xdp_policy(&xl, policy))
+		warn("link %s: policy %s, as it was: %s", was->name, policy,
+		     xdp_why());
+}
+
 static bool set_xdp(const struct xlink *xl, int mode)
 {
-	xdp_off(xl);
-	if (mode == XROCE_XDP_MODE_OFF || xdp_attach(xl, mode))
+	char policy[POLICY_MAX];
+	bool begun;
+
+	if (mode == XROCE_XDP_MODE_OFF) {
+		xdp_off(xl);
+		return true;
+	}
+	begun = begin_xdp(xl, policy);
+	if (begun && xdp_attach(xl, mode))
 		return true;
 	warn("link %s: xdp %s: %s", xl->name, xdp_modes[mode], xdp_why());
+	if (begun)
+		put_back_xdp(xl, policy);
 	return false;
 }
 
@@ -167,10 +203,14 @@ static void set_xdp_auto(const struct xlink *xl)
 	static const int best[] = {
 		XROCE_XDP_MODE_NATIVE, XROCE_XDP_MODE_GENERIC,
 	};
-	char why[300] = "";
+	char why[300] = "", policy[POLICY_MAX];
 	size_t i;
 
-	xdp_off(xl);
+	if (!begin_xdp(xl, policy)) {
+		warn("link %s: xdp %s (%s)", xl->name,
+		     xdp_mode_name(xl->xdp_mode), xdp_why());
+		return;
+	}
 	for (i = 0; i < ARRAY_SIZE(best); i++) {
 		size_t at = strlen(why);
 

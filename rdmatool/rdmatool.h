@@ -169,6 +169,7 @@ bool xlink_get(const char *name, struct xlink *xl);
 struct xlink *xlink_all(void);
 int xdp_mode_parse(const char *s);
 const char *xdp_mode_name(u32 mode);
+bool xdp_mode_is(u32 mode, int wanted);
 void link_add(int argc, char **argv);
 void link_set(int argc, char **argv);
 
@@ -183,6 +184,7 @@ int port_netdev(const struct rdev *dev, u32 port, char ifname[IFNAMSIZ]);
 int gid_count(const struct rdev *dev, u32 port);
 
 /* xdp.c: the XDP program; false with a reason in xdp_why() */
+bool xdp_load(const struct xlink *xl);
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode);
 bool xdp_steer(const struct xlink *xl, const char *list);
 bool xdp_policy(const struct xlink *xl, const char *file);

@@ -332,37 +332,43 @@ static bool hand_over(const struct xlink *xl, int link_fd)
 	return !err || no("%s", nl_why(err));
 }
 
+/* By xdp_load(); until we end, or it is attached, nothing else holds it. */
+static struct xroce_bpf *loaded;
+
 /**
- * xdp_attach() - load the program and attach it to a link that has none
+ * xdp_load() - make ready what xdp_attach() attaches to that link, in any mode
+ */
+bool xdp_load(const struct xlink *xl)
+{
+	struct cpus cpus;
+
+	loaded = load_program();
+	if (!loaded)
+		return false;
+	cpus.map = bpf_map__fd(loaded->maps.xroce_cpus);
+	cpus.prog = bpf_program__fd(loaded->progs.xroce_there);
+	return !*xl->steer || each_cpu(xl->steer, add_cpu, &cpus);
+}
+
+/**
+ * xdp_attach() - attach what was loaded to a link that has no program
  */
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode)
 {
-	struct xroce_bpf *bpf = load_program();
 	struct bpf_link_create_opts opts = { .sz = sizeof(opts) };
-	struct cpus cpus;
-	bool ok = false;
+	bool ok;
 	int link;
 
-	if (!bpf)
-		return false;
 	opts.flags = mode == XROCE_XDP_MODE_NATIVE ? XDP_FLAGS_DRV_MODE :
 						     XDP_FLAGS_SKB_MODE;
-	cpus.map = bpf_map__fd(bpf->maps.xroce_cpus);
-	cpus.prog = bpf_program__fd(bpf->progs.xroce_there);
-	if (*xl->steer && !each_cpu(xl->steer, add_cpu, &cpus))
-		goto out;
-	link = bpf_link_create(bpf_program__fd(bpf->progs.xroce), xl->ifindex,
-			       BPF_XDP, &opts);
-	if (link < 0) {
-		attach_why(xl, errno);
-		goto out;
-	}
+	link = bpf_link_create(bpf_program__fd(loaded->progs.xroce),
+			       xl->ifindex, BPF_XDP, &opts);
+	if (link < 0)
+		return attach_why(xl, errno);
 	ok = hand_over(xl, link);
 	close(link);
 	if (ok)
-		pin_maps(bpf, xl->name);
-out:
-	xroce_bpf__destroy(bpf);
+		pin_maps(loaded, xl->name);
 	return ok;
 }
 
@@ -651,6 +657,12 @@ void xdp_stats(const struct xlink *xl,
 static bool no_bpf(void)
 {
 	return no("this rdmatool was built without BPF");
+}
+
+bool xdp_load(const struct xlink *xl)
+{
+	(void)xl;
+	return no_bpf();
 }
 
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode)

@@ -21,6 +21,7 @@ end() {
 	umount /etc/xroce 2>/dev/null
 	ip link del xt-a 2>/dev/null
 	ip link del xt-b 2>/dev/null
+	ip link del xt-e 2>/dev/null
 	rm -rf "$TOPO_TMP"
 	exit "$status"
 }
@@ -188,6 +189,22 @@ try "it keeps it" eval 'shown | grep -qF "$policy"'
 rdmatool link del xt5
 try "made anew" rdmatool link restore "$file"
 try "the same link" same
+# A mode that its driver has not takes nothing away
+ip link add xt-e type dummy
+ip link set xt-e up
+rdmatool link add xt1 netdev xt-e xdp generic
+rdmatool link set xt1 steer 0
+rdmatool link set xt1 policy "$policy" 2>"$TOPO_TMP/err"
+before=$(shown)
+out=$(rdmatool link set xt1 xdp native 2>&1)
+[ $? = 1 ] && [ "$(wc -l <<<"$out")" = 1 ] && grep -q 'no native XDP' <<<"$out" &&
+	ok "native XDP is refused" || not_ok "native XDP is refused" "$out"
+try "generic XDP is as it was" same
+try "with its policy" eval 'map_of "$(prog xt1)" policy_every'
+try "also where packets are sent" eval 'map_of $(($(there xt1))) policy_every'
+rdmatool link del xt1
+ip link del xt-e
+before=$(shown)
 # Whoever renames a link: its policy is that of its program
 rdma dev set xt0 name xt5
 try "renamed by rdma: it is saved" eval \
