@@ -40,6 +40,15 @@ const char *xdp_mode_name(u32 mode)
 	return mode < ARRAY_SIZE(xdp_modes) ? xdp_modes[mode] : "unknown";
 }
 
+/**
+ * xdp_mode_is() - has a link the mode that is wanted; of auto's any that is not off
+ */
+bool xdp_mode_is(u32 mode, int wanted)
+{
+	return wanted == XDP_AUTO ? mode != XROCE_XDP_MODE_OFF :
+				    (int)mode == wanted;
+}
+
 static int parse_mode(const char *what, const char *s)
 {
 	int mode = xdp_mode_parse(s);

@@ -386,7 +386,7 @@ static void restore_one(struct saved *s)
 		xlink_get(s->name, &xl);
 	} else if (strcmp(xl.ifname, s->netdev)) {
 		fail("link %s is there, on %s", s->name, xl.ifname);
-	} else if ((int)xl.xdp_mode != s->mode) {
+	} else if (!xdp_mode_is(xl.xdp_mode, s->mode)) {
 		args[1] = "xdp";
 		args[2] = s->xdp;
 		link_set(3, args);

@@ -97,6 +97,14 @@ rdmatool link set xt0 xdp off
 rdmatool link set "$weird" xdp off
 try "links that are otherwise" rdmatool link restore "$file"
 try "become as they were" same
+# What has XDP has what auto asks for, and is not attached anew
+sed 's/ xdp [a-z]*/ xdp auto/' "$file" >"$file.2"
+was="$(prog xt0) $(prog "$weird")"
+try "restored with xdp auto" rdmatool link restore "$file.2"
+try "the programs are the same" eval '[ "$was" = "$(prog xt0) $(prog "$weird")" ]'
+rdmatool link set xt0 xdp off
+try "and where there was none" rdmatool link restore "$file.2"
+try "there is one" same
 # A link keeps its steering while it has no XDP, where none may be asked for
 rdmatool link set xt0 xdp off
 rdmatool link save "$file.2"
