@@ -35,6 +35,8 @@ shown() {
 
 same() { [ "$(shown)" = "$before" ] || { diff <(echo "$before") <(shown); false; }; }
 prog() { rdmatool -j link show "$1" | jq '.[0].prog'; }
+both_progs() { echo "$(prog xt0) $(prog "$weird")"; }
+same_progs() { [ "$progs" = "$(both_progs)" ]; }
 # map_of PROGRAM MAP - the id of the program's map
 map_of() {
 	local id
@@ -99,9 +101,9 @@ try "links that are otherwise" rdmatool link restore "$file"
 try "become as they were" same
 # What has XDP has what auto asks for, and is not attached anew
 sed 's/ xdp [a-z]*/ xdp auto/' "$file" >"$file.2"
-was="$(prog xt0) $(prog "$weird")"
+progs=$(both_progs)
 try "restored with xdp auto" rdmatool link restore "$file.2"
-try "the programs are the same" eval '[ "$was" = "$(prog xt0) $(prog "$weird")" ]'
+try "the programs are the same" same_progs
 rdmatool link set xt0 xdp off
 try "and where there was none" rdmatool link restore "$file.2"
 try "there is one" same

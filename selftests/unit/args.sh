@@ -121,9 +121,8 @@ test_examples() {
 			continue ;;
 		esac
 		n=$((n + 1)) line=${line%% |*}
-		# as the shell has it: some have quotes
-		eval "set -- ${line#rdmatool }"
-		timeout 2 "$TOOL" "$@" >"$dir/said" 2>&1 </dev/null
+		read -ra words <<<"${line#rdmatool }"
+		timeout 2 "$TOOL" "${words[@]}" >"$dir/said" 2>&1 </dev/null
 		status=$?
 		# 124: who watches goes on
 		try "example: $line" [ "$status" != 2 ]

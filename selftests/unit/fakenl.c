@@ -2,9 +2,9 @@
 /*
  * A kernel for rdmatool, preloaded, whose RDMA netlink tells what no test can make a
  * real one tell: fk0, with two ports and many QPs, and fk1, which is gone as soon as
- * it was listed; fk0 is over fketh0, over fketh1 is nothing. fk0 goes too after so many looks at its counters as
- * FAKE_LOOKS says. Time passes only where somebody waits, and by ten seconds at the
- * third look: the process was stopped.
+ * it was listed; fk0 is over fketh0, over fketh1 is nothing. fk0 goes too, after so
+ * many looks at its counters as FAKE_LOOKS says. Time passes only where somebody
+ * waits, and by ten seconds at the third look, as for a process that was stopped.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -222,7 +222,7 @@ static void answer(const struct nlmsghdr *nlh)
 {
 	int cmd = RDMA_NL_GET_OP(nlh->nlmsg_type);
 	const char *most = getenv("FAKE_LOOKS");
-	bool dump = nlh->nlmsg_flags & NLM_F_DUMP;
+	bool dump = nlh->nlmsg_flags & NLM_F_DUMP, gone;
 
 	request = *nlh;
 	reply_len = 0;
@@ -232,10 +232,10 @@ static void answer(const struct nlmsghdr *nlh)
 		done(0);
 		return;
 	}
+	gone = most && looks >= atoi(most);
 	if (cmd == RDMA_NLDEV_CMD_STAT_GET)
 		looks++;
-	if (attr(nlh, RDMA_NLDEV_ATTR_DEV_INDEX) ||
-	    (most && looks + (cmd != RDMA_NLDEV_CMD_STAT_GET) > atoi(most))) {
+	if (gone || attr(nlh, RDMA_NLDEV_ATTR_DEV_INDEX)) {
 		done(-EINVAL);
 		return;
 	}
