@@ -6,9 +6,12 @@
  *   attr DEVICE
  */
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <tap.h>
 
 #include "device.h"
@@ -433,6 +436,146 @@ static void mappings(void)
 	munmap((void *)moved, 4096);
 }
 
+/*
+ * Two threads make and destroy what has rings; another, and a child with the same
+ * file, map them meanwhile, write to them and unmap them, wherever rings have been.
+ */
+#define RACE_S		2
+#define RACE_MAPPERS	2
+
+static struct race {
+	struct map ring[32];
+	int rings;
+	struct {
+		uint64_t mapped;
+		uint64_t refused;
+		uint64_t wrong;
+	} by[RACE_MAPPERS];
+	uint64_t made[2];
+	int stop;
+} *race;
+
+static bool racing(void)
+{
+	return !__atomic_load_n(&race->stop, __ATOMIC_RELAXED);
+}
+
+static void *make_cqs(void *arg)
+{
+	struct ibv_cq *q;
+
+	for (; racing(); race->made[0]++) {
+		q = ibv_create_cq(ctx, 100, NULL, NULL, 0);
+		if (!q || ibv_destroy_cq(q))
+			err(1, "a CQ");
+	}
+	return arg;
+}
+
+static void *make_qps(void *arg)
+{
+	struct ibv_qp *qp;
+
+	for (; racing(); race->made[1]++) {
+		qp = new_qp(pd, cq, 64, 2);
+		if (!qp || ibv_destroy_qp(qp))
+			err(1, "a QP");
+	}
+	return arg;
+}
+
+static void map_one(int me, const struct map *ring)
+{
+	volatile uint32_t *p = mmap(NULL, ring->len, PROT_READ | PROT_WRITE,
+				    MAP_SHARED, ctx->cmd_fd, ring->offset);
+	size_t last = ring->len / 4 - RACE_MAPPERS + me;
+	uint32_t n = race->by[me].mapped;
+
+	if (p == MAP_FAILED) {
+		race->by[me].refused++;
+		race->by[me].wrong += errno != EINVAL;
+		return;
+	}
+	/* Nobody else's word: behind the slots, in the last page */
+	p[last] = n;
+	sched_yield();
+	race->by[me].wrong += p[last] != n;
+	race->by[me].mapped++;
+	munmap((void *)p, ring->len);
+}
+
+static void *map_any(void *arg)
+{
+	int me = arg ? 0 : 1, i;
+
+	for (i = 0; racing(); i++)
+		map_one(me, &race->ring[i % race->rings]);
+	return NULL;
+}
+
+/*
+ * Where rings are that are made in this order; the places are free again then. At 0
+ * is that of the CQ of all tests here, which stays.
+ */
+static void race_rings(bool cq_first)
+{
+	struct ibv_cq *q = cq_first ? ibv_create_cq(ctx, 100, NULL, NULL, 0) : NULL;
+	struct ibv_qp *qp = new_qp(pd, cq, 64, 2);
+	unsigned long from, to, offset;
+	char line[512];
+	FILE *f = fopen("/proc/self/maps", "r");
+
+	q = q ?: ibv_create_cq(ctx, 100, NULL, NULL, 0);
+	if (!q || !qp || !f)
+		err(1, "cannot begin a race");
+	while (fgets(line, sizeof(line), f) && race->rings < 32)
+		if (strstr(line, "uverbs") &&
+		    sscanf(line, "%lx-%lx %*s %lx", &from, &to, &offset) == 3 && offset)
+			race->ring[race->rings++] = (struct map) {
+				.len = to - from, .offset = offset,
+			};
+	fclose(f);
+	ibv_destroy_qp(qp);
+	ibv_destroy_cq(q);
+}
+
+static void races(void)
+{
+	pthread_t thread[3];
+	int status, i;
+	pid_t pid;
+
+	race = mmap(NULL, sizeof(*race), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (race == MAP_FAILED)
+		err(1, "mmap");
+	race_rings(true);
+	race_rings(false);
+	pid = fork();
+	if (!pid) {
+		map_any(NULL);
+		_exit(0);
+	}
+	if (pid < 0 || pthread_create(&thread[0], NULL, make_cqs, NULL) ||
+	    pthread_create(&thread[1], NULL, make_qps, NULL) ||
+	    pthread_create(&thread[2], NULL, map_any, race))
+		errx(1, "no thread");
+	sleep(RACE_S);
+	__atomic_store_n(&race->stop, 1, __ATOMIC_RELAXED);
+	for (i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	waitpid(pid, &status, 0);
+	tap_note("%lu CQs, %lu QPs", race->made[0], race->made[1]);
+	for (i = 0; i < RACE_MAPPERS; i++)
+		tap_note("%lu mapped, %lu not there, %lu wrong", race->by[i].mapped,
+			 race->by[i].refused, race->by[i].wrong);
+	for (i = 0; i < RACE_MAPPERS; i++)
+		status |= race->by[i].wrong || race->by[i].mapped < 10 ||
+			  race->by[i].refused < 10;
+	tap_ok(!status && race->made[0] > 10 && race->made[1] > 10,
+	       "rings mapped while they come and go");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -450,6 +593,7 @@ int main(int argc, char **argv)
 	regions();
 	queues();
 	mappings();
+	races();
 	/* A million of them where each is checked take half an hour */
 	if (access("/sys/kernel/debug/kmemleak", F_OK))
 		limits(argv[1]);

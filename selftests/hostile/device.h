@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What the tests here have in common: a device by name, RC QPs of it connected
- * with each other, over its GID of an IPv4 address. One process, one device.
+ * What the tests here have in common: a device by name, its GID of an IPv4 address,
+ * RC QPs and what they are connected with.
  */
 #ifndef XROCE_DEVICE_H
 #define XROCE_DEVICE_H
@@ -75,7 +75,8 @@ static inline int to_init(struct ibv_qp *qp)
 #define RTS_MASK (IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | \
 		  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC)
 
-static inline struct ibv_qp_attr rtr_attr(struct ibv_context *ctx, uint32_t qpn)
+static inline struct ibv_qp_attr rtr_attr_to(struct ibv_context *ctx,
+					     struct ibv_context *to, uint32_t qpn)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -88,9 +89,15 @@ static inline struct ibv_qp_attr rtr_attr(struct ibv_context *ctx, uint32_t qpn)
 	};
 
 	attr.ah_attr.grh.sgid_index = ip_gid(ctx, &attr.ah_attr.grh.dgid);
+	ip_gid(to, &attr.ah_attr.grh.dgid);
 	attr.ah_attr.grh.hop_limit = 9;
 	attr.ah_attr.grh.traffic_class = 0x20;
 	return attr;
+}
+
+static inline struct ibv_qp_attr rtr_attr(struct ibv_context *ctx, uint32_t qpn)
+{
+	return rtr_attr_to(ctx, ctx, qpn);
 }
 
 static inline struct ibv_qp_attr rts_attr(void)
@@ -103,16 +110,6 @@ static inline struct ibv_qp_attr rts_attr(void)
 		.rnr_retry = 2,
 		.max_rd_atomic = 4,
 	};
-}
-
-/* From RESET to RTS. */
-static inline int connect_qp(struct ibv_qp *qp, uint32_t qpn)
-{
-	struct ibv_qp_attr rtr = rtr_attr(qp->context, qpn);
-	struct ibv_qp_attr rts = rts_attr();
-
-	return to_init(qp) ?: ibv_modify_qp(qp, &rtr, RTR_MASK) ?:
-	       ibv_modify_qp(qp, &rts, RTS_MASK);
 }
 
 #endif /* XROCE_DEVICE_H */

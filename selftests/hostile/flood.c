@@ -3,15 +3,18 @@
  * Sends RoCEv2 packets that nobody asked for, right in addresses, lengths and
  * ICRC, at a given rate: for net.sh. One thread, an AF_PACKET socket.
  *
- *   flood IF DMAC SMAC DST SRC KIND SECONDS RATE [QPN:PSN]...
+ *   flood IF DMAC SMAC DST SRC KIND SECONDS RATE [QPN:PSN|PREY]...
  *
  * KIND: fuzz  any opcode, headers and payload
  *	 ack nak rnr  answers to nothing
  *	 cnp   congestion notifications
  *	 req   MADs, most of them requests for a connection
+ *	 new   what the QPs named expect, by PSN, keys and place in a message, most
+ *	       of the time: PREY as prey.c says it
  *	 other as fuzz, to another UDP port: to compare with
  *
- * To the QPs named, with PSNs that are long past, and to such as are not there.
+ * But for the last, to the QPs named, with PSNs that are long past, and to such as
+ * are not there. XROCE_SEED: other packets.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -24,7 +27,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include <xroce/wire.h>
+#include <xroce/opcode.h>
 
 #include <packet.h>
 
@@ -34,11 +37,15 @@
 #define MAD_LEN		256
 #define DETH_LEN	8
 #define GSI_QKEY	0x80010000u
+#define RUN		16	/* packets one after the other to a QP */
+#define MTU		1024
+#define PREY_PSN	0xfffff0
+#define PREY_LEN	(65536 - 200)
 
-enum kind { FUZZ, ACK, NAK, RNR, CNP, REQ, OTHER, KINDS };
+enum kind { FUZZ, ACK, NAK, RNR, CNP, REQ, NEW, OTHER, KINDS };
 
 static const char * const names[] = { "fuzz", "ack", "nak", "rnr", "cnp", "req",
-				       "other" };
+				       "new", "other" };
 static u64 seed = 4711;
 static u8 macs[12];
 static struct in_addr from, to;
@@ -47,6 +54,14 @@ static struct {
 	u32 psn;
 } qp[64];
 static u32 qps;
+static struct prey {
+	u32 transport;
+	u32 qpn;
+	u32 key;
+	u32 rkey;
+	unsigned long long addr;
+} prey[16];
+static u32 preys;
 
 static u32 rnd(void)
 {
@@ -74,6 +89,105 @@ static void aim(struct packet *pk)
 	i = rnd() % qps;
 	pk->qpn = qp[i].qpn;
 	pk->psn = (qp[i].psn - (1 << 20) - rnd() % (1 << 22)) & 0xffffff;
+}
+
+/* Mostly what goes on with the message, or begins one. */
+static u8 next_op(u8 op)
+{
+	static const u8 sends[] = { XROCE_SEND_MIDDLE, XROCE_SEND_LAST,
+				    XROCE_SEND_LAST_IMM, XROCE_SEND_LAST_INV };
+	static const u8 writes[] = { XROCE_WRITE_MIDDLE, XROCE_WRITE_LAST,
+				     XROCE_WRITE_MIDDLE, XROCE_WRITE_LAST_IMM };
+	static const u8 begins[] = {
+		XROCE_SEND_FIRST, XROCE_SEND_ONLY, XROCE_SEND_ONLY_IMM,
+		XROCE_WRITE_FIRST, XROCE_WRITE_ONLY, XROCE_WRITE_ONLY_IMM,
+		XROCE_READ_REQ, XROCE_CMP_SWAP, XROCE_FETCH_ADD,
+		XROCE_SEND_ONLY_INV, XROCE_FLUSH, XROCE_ATOMIC_WRITE,
+	};
+	u32 info = xroce_op_info(op & XROCE_OP_MASK);
+
+	if (rnd() % 16 == 0)
+		return rnd() & XROCE_OP_MASK;
+	if (info & XROCE_OP_SEND && !(info & XROCE_OP_LAST))
+		return sends[rnd() % (rnd() % 4 ? 3 : 4)];
+	if (info & XROCE_OP_WRITE && !(info & XROCE_OP_LAST))
+		return writes[rnd() % 4];
+	return begins[rnd() % (rnd() % 2 ? 6 : 12)];
+}
+
+static u32 new_payload(u32 info)
+{
+	if (!(info & XROCE_OP_PAYLOAD))
+		return 0;
+	if (info & XROCE_OP_ATOMIC_WRITE)
+		return 8;
+	if (info & XROCE_OP_LAST || rnd() % 16 == 0)
+		return rnd() % (MTU + 1);
+	return MTU;
+}
+
+/* The next packet of a run, of another QP's after the last. */
+static const struct prey *new_packet(struct packet *pk)
+{
+	static const struct prey *p;
+	static u32 left, psn;
+	static u8 op;
+	u32 info;
+
+	if (!left--) {
+		p = &prey[rnd() % preys];
+		left = RUN - 1;
+		psn = PREY_PSN;
+		op = XROCE_SEND_ONLY;
+	}
+	op = next_op(op);
+	/* UD knows these two */
+	if (p->transport == XROCE_UD && rnd() % 16)
+		op = XROCE_SEND_ONLY + (op & 1);
+	info = xroce_op_info(p->transport | op);
+	pk->opcode = p->transport | op;
+	pk->qpn = p->qpn;
+	pk->psn = psn;
+	pk->hdr = (info & XROCE_OP_XRCETH ? 4 : 0) + (info & XROCE_OP_DETH ? 8 : 0) +
+		  (info & XROCE_OP_RETH ? 16 : 0) + (info & XROCE_OP_ATOMIC ? 28 : 0) +
+		  (info & XROCE_OP_FLUSH ? 4 : 0) + (info & XROCE_OP_AETH ? 4 : 0) +
+		  (info & (XROCE_OP_IMM | XROCE_OP_INV) ? 4 : 0);
+	pk->payload = new_payload(info);
+	psn = xroce_psn_add(psn, rnd() % 16 ? 1 : rnd() % 3);
+	return p;
+}
+
+/* Its headers: within what is registered, most of the time. */
+static void put_new(const struct prey *p, const struct packet *pk, u8 *ext)
+{
+	u32 info = xroce_op_info(pk->opcode), len = pk->payload;
+	u64 addr = p->addr + rnd() % (PREY_LEN - 4 * MTU) / 8 * 8;
+	u32 rkey = rnd() % 16 ? p->rkey : rnd();
+
+	if (info & XROCE_OP_XRCETH) {
+		packet_put32(ext, rnd() % 16 ? p->key : rnd());
+		ext += 4;
+	}
+	if (info & XROCE_OP_DETH)
+		packet_put32(ext, rnd() % 16 ? p->key : rnd());
+	if (info & XROCE_OP_FLUSH)
+		ext += 4;
+	if (info & XROCE_OP_INV)
+		packet_put32(ext, rkey);
+	if (!(info & (XROCE_OP_RETH | XROCE_OP_ATOMIC)))
+		return;
+	if (info & XROCE_OP_WRITE && !(info & XROCE_OP_LAST))
+		len = MTU + rnd() % (2 * MTU);
+	if (!(info & XROCE_OP_PAYLOAD))
+		len = rnd() % MTU;
+	/* past one end of it or the other, by little */
+	if (rnd() % 16 == 0)
+		addr = p->addr - 1 - rnd() % 16 + (rnd() % 2 ? PREY_LEN - len + 17 : 0);
+	packet_put32(ext, addr >> 32);
+	packet_put32(ext + 4, addr);
+	packet_put32(ext + 8, rkey);
+	if (info & XROCE_OP_RETH)
+		packet_put32(ext + 12, rnd() % 16 ? len : rnd());
 }
 
 static struct packet packet_of(enum kind kind)
@@ -131,11 +245,20 @@ static void put_mad(u8 *deth)
 
 static u32 make(enum kind kind, u8 *frame)
 {
-	struct packet pk = packet_of(kind);
-	u32 len = packet_make(&pk, frame);
-	u8 *ip = frame + pk.l3, *ext = frame + pk.bth + 12;
-	u32 n = len - pk.bth;
+	const struct prey *p = NULL;
+	struct packet pk = {};
+	u32 len;
+	u8 *ip, *ext;
+	u32 n;
 
+	if (kind == NEW)
+		p = new_packet(&pk);
+	else
+		pk = packet_of(kind);
+	len = packet_make(&pk, frame);
+	n = len - pk.bth;
+	ip = frame + pk.l3;
+	ext = frame + pk.bth + 12;
 	memcpy(frame, macs, 12);
 	memcpy(ip + 12, &from, 4);
 	memcpy(ip + 16, &to, 4);
@@ -157,6 +280,10 @@ static u32 make(enum kind kind, u8 *frame)
 		break;
 	case REQ:
 		put_mad(ext);
+		break;
+	case NEW:
+		put_new(p, &pk, ext);
+		frame[pk.bth + 8] |= rnd() % 2 << 7;	/* ACK wanted */
 		break;
 	default:
 		/* Any other field of the BTH too, but the port and the QPN */
@@ -228,7 +355,7 @@ int main(int argc, char **argv)
 	int kind, i;
 
 	if (argc < 9)
-		errx(2, "usage: flood IF DMAC SMAC DST SRC KIND SECONDS RATE [QPN:PSN]...");
+		errx(2, "usage: flood IF DMAC SMAC DST SRC KIND SECONDS RATE [QPN:PSN|PREY]...");
 	parse_mac(macs, argv[2]);
 	parse_mac(macs + 6, argv[3]);
 	if (!inet_aton(argv[4], &to) || !inet_aton(argv[5], &from))
@@ -237,9 +364,19 @@ int main(int argc, char **argv)
 		;
 	if (kind == KINDS)
 		errx(2, "no kind: %s", argv[6]);
-	for (i = 9; i < argc && qps < 64; i++)
-		if (sscanf(argv[i], "%u:%u", &qp[qps].qpn, &qp[qps].psn) == 2)
+	for (i = 9; i < argc && qps < 64 && preys < 16; i++) {
+		struct prey *p = &prey[preys];
+
+		if (sscanf(argv[i], "%u:%u:%u:%u:%llu", &p->transport, &p->qpn,
+			   &p->key, &p->rkey, &p->addr) == 5)
+			preys++;
+		else if (sscanf(argv[i], "%u:%u", &qp[qps].qpn, &qp[qps].psn) == 2)
 			qps++;
+	}
+	if (kind == NEW && !preys)
+		errx(2, "no prey");
+	if (getenv("XROCE_SEED"))
+		seed = strtoull(getenv("XROCE_SEED"), NULL, 0) ?: seed;
 	flood(open_socket(argv[1]), kind, atoi(argv[7]), atoi(argv[8]));
 	return 0;
 }

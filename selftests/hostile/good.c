@@ -30,25 +30,26 @@ static void patient(struct ibv_qp *qp)
 		err(1, "a good QP to RTS");
 }
 
-void good_open(struct good *g, struct ibv_context *ctx)
+void good_open(struct good *g, struct ibv_context *ctx, struct ibv_context *to)
 {
+	struct ibv_context *c[2] = { ctx, to };
 	struct ibv_qp_attr rtr;
 	int i;
 
-	g->pd = ibv_alloc_pd(ctx);
-	g->cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
 	g->mem = aligned_alloc(4096, AREAS * 4096);
 	memset(g->mem, 0, AREAS * 4096);
-	g->mr = ibv_reg_mr(g->pd, g->mem, AREAS * 4096, ALL_ACCESS);
-	if (!g->pd || !g->cq || !g->mr)
-		err(1, "good objects");
 	for (i = 0; i < 2; i++) {
-		g->qp[i] = new_qp(g->pd, g->cq, 16, 1);
-		if (!g->qp[i] || to_init(g->qp[i]))
+		g->pd[i] = ibv_alloc_pd(c[i]);
+		g->cq[i] = ibv_create_cq(c[i], 64, NULL, NULL, 0);
+		if (!g->pd[i] || !g->cq[i])
+			err(1, "good objects");
+		g->mr[i] = ibv_reg_mr(g->pd[i], g->mem, AREAS * 4096, ALL_ACCESS);
+		g->qp[i] = new_qp(g->pd[i], g->cq[i], 16, 1);
+		if (!g->mr[i] || !g->qp[i] || to_init(g->qp[i]))
 			err(1, "a good QP");
 	}
 	for (i = 0; i < 2; i++) {
-		rtr = rtr_attr(ctx, g->qp[!i]->qp_num);
+		rtr = rtr_attr_to(c[i], c[!i], g->qp[!i]->qp_num);
 		if (ibv_modify_qp(g->qp[i], &rtr, RTR_MASK))
 			err(1, "a good QP to RTR");
 		patient(g->qp[i]);
@@ -58,7 +59,7 @@ void good_open(struct good *g, struct ibv_context *ctx)
 static int post(struct good *g, enum ibv_wr_opcode op, int from, int to,
 		uint32_t len)
 {
-	struct ibv_sge sge = { (uintptr_t)part(g, from), len, g->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)part(g, from), len, g->mr[0]->lkey };
 	struct ibv_send_wr *bad, wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
@@ -68,11 +69,11 @@ static int post(struct good *g, enum ibv_wr_opcode op, int from, int to,
 
 	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = (uintptr_t)part(g, to);
-		wr.wr.atomic.rkey = g->mr->rkey;
+		wr.wr.atomic.rkey = g->mr[1]->rkey;
 		wr.wr.atomic.compare_add = 1;
 	} else {
 		wr.wr.rdma.remote_addr = (uintptr_t)part(g, to);
-		wr.wr.rdma.rkey = g->mr->rkey;
+		wr.wr.rdma.rkey = g->mr[1]->rkey;
 	}
 	return ibv_post_send(g->qp[0], &wr, &bad);
 }
@@ -81,17 +82,17 @@ static bool reap(struct good *g, int n)
 {
 	time_t end = time(NULL) + PATIENCE_S;
 	struct ibv_wc wc;
-	int got;
+	int got, i = 0;
 
 	while (n) {
-		got = ibv_poll_cq(g->cq, 1, &wc);
+		got = ibv_poll_cq(g->cq[i++ & 1], 1, &wc);
 		if (got < 0 || (got && wc.status)) {
 			warnx("good user: %s", got < 0 ? "poll failed" :
 			      ibv_wc_status_str(wc.status));
 			return false;
 		}
 		n -= got;
-		if (!got)
+		if (!got && !(i & 1))
 			usleep(200);
 		if (time(NULL) > end) {
 			warnx("good user: %d completions are missing", n);
@@ -103,7 +104,7 @@ static bool reap(struct good *g, int n)
 
 bool good_step(struct good *g)
 {
-	struct ibv_sge sge = { (uintptr_t)part(g, RECEIVED), 4096, g->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)part(g, RECEIVED), 4096, g->mr[1]->lkey };
 	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
 	uint64_t old;
 	int i;

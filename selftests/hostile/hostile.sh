@@ -1,8 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# What the verbs accept and refuse, and rings full of garbage.
+# What the verbs accept and refuse, and rings full of garbage: of QPs that speak
+# with each other within h1, and of such as speak with h2 by the wire; with doorbells,
+# and with threads that look at the rings.
 #
-#   h1 with a link; its programs speak with each other
+#   +----------+         +----------+
+#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2
+#   +----------+         +----------+
 #
 # XROCE_XDP=off|generic|native  XROCE_HOSTILE_S: seconds of garbage, 60, or 600
 # with XROCE_LONG  XROCE_SEED
@@ -13,7 +17,35 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 
 seconds=${XROCE_LONG:+600}
-seconds=${seconds:-60}
+seconds=${XROCE_HOSTILE_S:-${seconds:-60}}
+
+# XDP frames that h1's driver has been given to send
+xdp_sent() {
+	n1 ethtool -S "$ETH1" | awk '/tx_queue_.*_xdp_xmit:/ { n += $2 } END { print n + 0 }'
+}
+
+# garbage [ENVIRONMENT] - and it is not all within h1: connected QPs of h2 are reached
+garbage() {
+	local pkts sent
+	pkts=$(counter "$RNS2" "$RDMA2" rcvd_pkts) sent=$(xdp_sent)
+	r1 env "$@" ./rings "$RDMA1" "$RDMA2@$RNS2" $((seconds / 2)) \
+		"${XROCE_SEED:-4711}" || return
+	pkts=$(($(counter "$RNS2" "$RDMA2" rcvd_pkts) - pkts))
+	sent=$(($(xdp_sent) - sent))
+	echo "# h2's QPs got $pkts packets, h1 sent $sent by XDP"
+	[ "$pkts" -gt 100 ] && if [ "$XROCE_XDP" = native ]; then
+		[ "$sent" -gt 100 ]
+	else
+		[ "$sent" = 0 ]
+	fi
+}
+
+# rings NAME [ENVIRONMENT]
+rings() {
+	local before=$tap_failed
+	try "$1" garbage "${@:2}"
+	[ "$tap_failed" != "$before" ] || grep '^# ' <<<"$tap_said"
+}
 
 rdma_gone() {
 	rdma_down
@@ -21,10 +53,12 @@ rdma_gone() {
 	wait_for 10 rmmod xroce
 }
 
+topo_need ethtool
 topo_direct 1500
 rdma_up || exit 1
-try "what is accepted and refused" r1 ./attr "$RDMA1"
-try "rings full of garbage" \
-	r1 ./rings "$RDMA1" "${XROCE_HOSTILE_S:-$seconds}" "${XROCE_SEED:-4711}"
-try "rmmod after it" rdma_gone
+label="$XROCE_XDP"
+try "$label: what is accepted and refused" r1 ./attr "$RDMA1"
+rings "$label: rings full of garbage"
+rings "$label: the same, looked at by a thread" XROCE_POLL_US=1000
+try "$label: rmmod after it" rdma_gone
 tap_end

@@ -2,12 +2,14 @@
 /*
  * Tests that a user's rings cannot harm anybody but the user: garbage of every
  * kind is written to all mapped rings while the kernel works on them, QPs change
- * their state under it, rings are mapped and unmapped, commands make no sense. A
+ * their state under it, rings are mapped and unmapped, commands make no sense. The
+ * QPs, of every type, are connected within the device and with another host's. A
  * victim on the same device, whose keys and handles the attacker knows, goes on
- * with traffic of its own, as do other QPs of the attacker's; the kernel's own
- * complaints are for whoever runs this to look for.
+ * with traffic of its own, as do other QPs of the attacker's, within the device and
+ * to the other host; the kernel's own complaints are for whoever runs this to look
+ * for.
  *
- *   rings DEVICE [SECONDS [SEED]]
+ *   rings DEVICE DEVICE@NAMESPACE [SECONDS [SEED]]
  */
 #include <pthread.h>
 #include <signal.h>
@@ -20,17 +22,20 @@
 #include <rdma/xroce-abi.h>
 #include <tap.h>
 
+#include "ends.h"
 #include "garble.h"
 #include "good.h"
 
-#define ROUND_MS	200
+#define ROUND_MS	2000
+#define CALM_MS		250	/* every other while */
 #define VICTIM_LEN	(1 << 20)
 #define ARENA_LEN	(1 << 16)
-#define QPS		8	/* pairs of RC, UC, UD and RC with an SRQ */
+/* Pairs of each type, within a device and then across */
+#define QPS		(4 * END_TYPES)
 #define AHS		4
-#define QKEY		0x11111111
-#define DEPTH		64
-#define RINGS		(2 * QPS + 2)
+#define WINDOWS		8	/* half of them of either type */
+/* CQ and SRQs; of each pair two and two, but no RQ where there is an SRQ or XRC */
+#define RINGS		(2 * 3 + 2 * (3 * 4 + 2 + 1))
 
 /* What attacker and victim share. */
 static struct shared {
@@ -41,6 +46,11 @@ static struct shared {
 	uint32_t steps;
 	uint32_t ready;
 	uint32_t stop;
+	/* What has succeeded: of QPs across, of XRC's targets, with keys */
+	uint32_t far;
+	uint32_t xrc;
+	uint32_t bound;
+	uint32_t ended;
 } *shared;
 
 static uint64_t seed;
@@ -54,9 +64,9 @@ uint32_t rnd(void)
 }
 
 /* The kernel's number of a handle, which the provider has right behind it. */
-static uint32_t ah_number(struct ibv_pd *pd)
+static uint32_t ah_number(struct ibv_pd *pd, struct ibv_context *to)
 {
-	struct ibv_qp_attr attr = rtr_attr(pd->context, 0);
+	struct ibv_qp_attr attr = rtr_attr_to(pd->context, to, 0);
 	struct ibv_ah *ah = ibv_create_ah(pd, &attr.ah_attr);
 
 	if (!ah)
@@ -84,9 +94,9 @@ static int victim(const char *dev)
 		err(1, "the victim's memory");
 	shared->va = (uintptr_t)mem;
 	shared->key = mr->rkey;
-	good_open(&good, ctx);
+	good_open(&good, ctx, ctx);
 	shared->qpn = good.qp[1]->qp_num;
-	shared->ah = ah_number(pd);
+	shared->ah = ah_number(pd, ctx);
 	__atomic_store_n(&shared->ready, 1, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE)) {
 		if (!good_step(&good))
@@ -99,146 +109,279 @@ static int victim(const char *dev)
 	return 0;
 }
 
-struct attack {
-	struct ibv_context *ctx;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_srq *srq;
-	struct ibv_mr *mr;
-	struct ibv_qp *qp[QPS];
-	uint32_t ah[AHS];
-	struct { uint8_t *p; size_t len; off_t off; } ring[RINGS];
-	int rings;
-	uint8_t *arena;
-	bool stop;
+/*
+ * @at: whose end it is of; @to: with whose its queue talks; @stride: of one of the
+ * kind, with what the QPs here are asked to have; @stays: no QP's
+ */
+struct ring {
+	uint8_t *p;
+	size_t len;
+	off_t off;
+	int at;
+	int to;
+	enum { CQ_RING, SQ_RING, RQ_RING } kind;
+	uint32_t stride;
+	enum end_type type;
+	bool stays;
 };
 
-static void find_rings(struct attack *a)
+struct attack {
+	struct end end[2];
+	struct ibv_mw *mw[2][WINDOWS];
+	uint32_t ah[2][AHS];
+	struct ibv_qp *qp[QPS];
+	struct ring ring[RINGS];
+	struct ring *cq[2];
+	int rings;
+	uint8_t *arena;
+	bool late;
+};
+
+/* Some of the time nothing is wrong, or hardly anything would ever be done. */
+static bool calm;
+
+static bool wrong_in(uint32_t n)
 {
-	unsigned long from, to, off;
+	return !__atomic_load_n(&calm, __ATOMIC_RELAXED) && one_in(n);
+}
+
+static bool known(const struct attack *a, const uint8_t *p)
+{
+	int i;
+
+	for (i = 0; i < a->rings && a->ring[i].p != p; i++)
+		;
+	return i < a->rings;
+}
+
+/*
+ * What has been mapped since the last time: the first, by where the kernel has put
+ * it, is of a kind, what follows are RQs.
+ */
+static struct ring *find_rings(struct attack *a, struct ring like)
+{
+	struct ring *first = NULL, *r = &a->ring[a->rings];
+	unsigned long from, end, off;
 	char line[512];
 	FILE *f = fopen("/proc/self/maps", "r");
 
 	while (f && fgets(line, sizeof(line), f)) {
-		if (!strstr(line, "uverbs") || a->rings == RINGS ||
-		    sscanf(line, "%lx-%lx %*s %lx", &from, &to, &off) != 3)
+		if (!strstr(line, "uverbs") ||
+		    sscanf(line, "%lx-%lx %*s %lx", &from, &end, &off) != 3 ||
+		    known(a, (void *)from))
 			continue;
+		if (a->rings == RINGS)
+			errx(1, "more than %d rings are mapped", RINGS);
+		a->ring[a->rings] = like;
 		a->ring[a->rings].p = (void *)from;
-		a->ring[a->rings].off = off;
-		a->ring[a->rings++].len = to - from;
+		a->ring[a->rings].len = end - from;
+		a->ring[a->rings++].off = off;
 	}
 	if (f)
 		fclose(f);
-	/* All but the RQs that an SRQ is instead of */
-	if (a->rings < RINGS - 2)
-		errx(1, "only %d rings are mapped", a->rings);
+	for (; r < a->ring + a->rings; r++) {
+		if (!first || r->off < first->off)
+			first = r;
+		r->kind = RQ_RING;
+		r->stride = 128;
+	}
+	if (first) {
+		first->kind = like.kind;
+		first->stride = like.kind == SQ_RING ? 320 : 64;
+	}
+	return first;
 }
 
-static struct xroce_sge any_sge(struct attack *a)
+/* Most of what follows is right: one error ends a QP until it is connected again. */
+static struct xroce_sge any_sge(struct attack *a, const struct ring *r)
 {
+	uint32_t len = rnd() % (one_in(4) || r->kind == RQ_RING ? 8000 : 300);
 	struct xroce_sge sge = {
-		.addr = (uintptr_t)a->arena + rnd() % ARENA_LEN,
-		.length = one_in(32) ? rnd() : rnd() % 5000,
-		.lkey = a->mr->lkey,
+		.addr = (uintptr_t)a->arena + rnd() % (ARENA_LEN - len),
+		.length = wrong_in(128) ? rnd() : len,
+		.lkey = a->end[r->at].mr->lkey,
 	};
 
-	if (one_in(16))
+	if (wrong_in(64))
 		sge.lkey = one_in(2) ? shared->key : rnd();
-	if (one_in(16))
+	if (wrong_in(64))
 		sge.addr = one_in(2) ? shared->va + rnd() % VICTIM_LEN :
 				       (uint64_t)rnd() << 32 | rnd();
 	return sge;
 }
 
-static void any_sges(struct attack *a, uint8_t *p, const uint8_t *end)
+static void any_sges(struct attack *a, const struct ring *r, uint8_t *p)
 {
 	struct xroce_sge sge;
 	int i;
 
-	for (i = 0; i < 8 && p + sizeof(sge) <= end; i++, p += sizeof(sge)) {
-		sge = any_sge(a);
+	for (i = 0; i < 8 && p + sizeof(sge) <= r->p + r->len; i++, p += sizeof(sge)) {
+		sge = any_sge(a, r);
 		memcpy(p, &sge, sizeof(sge));
 	}
 }
 
-static void any_datagram(struct attack *a, struct xroce_send_wqe *wqe)
+/*
+ * A window as it may be named by now: its key changes with each bind. Those of one
+ * end are a queue's own, mostly, for who has bound one may end it.
+ */
+static uint32_t any_window(struct attack *a, const struct ring *r, int at)
+{
+	uint32_t i = at != r->at || wrong_in(4) ? rnd() : (r - a->ring) / 2;
+
+	return a->mw[at][i % WINDOWS]->rkey | !wrong_in(2);
+}
+
+static uint32_t any_rkey(struct attack *a, const struct ring *r)
+{
+	if (wrong_in(32))
+		return shared->key;
+	return wrong_in(16) ? any_window(a, r, r->to) : a->end[r->to].mr->rkey;
+}
+
+/* A window bound or a key ended, which is often that of something. */
+static void any_local(struct attack *a, const struct ring *r,
+		      struct xroce_send_wqe *wqe)
+{
+	wqe->flags &= ~XROCE_WR_INLINE;
+	wqe->num_sge = 0;
+	/* A queue's own of type 1 is not ended by it */
+	if (one_in(3) && ((r - a->ring) / 2 % 2 == 0 || wrong_in(2))) {
+		wqe->opcode = wrong_in(2) ? XROCE_WR_SEND_WITH_INV : XROCE_WR_LOCAL_INV;
+		wqe->inv_rkey = any_window(a, r, wqe->opcode == XROCE_WR_LOCAL_INV ?
+						 r->at : r->to);
+		if (wrong_in(16))
+			wqe->inv_rkey = one_in(2) ? any_rkey(a, r) : rnd();
+		return;
+	}
+	wqe->opcode = XROCE_WR_BIND_MW;
+	wqe->bind.length = wrong_in(16) ? rnd() : rnd() % ARENA_LEN;
+	wqe->bind.addr = (uintptr_t)a->arena + rnd() % (ARENA_LEN - wqe->bind.length %
+							ARENA_LEN);
+	wqe->bind.lkey = wrong_in(8) ? any_rkey(a, r) : a->end[r->at].mr->lkey;
+	wqe->bind.rkey = wrong_in(16) ? any_rkey(a, r) : any_window(a, r, r->at);
+	wqe->bind.new_rkey = wrong_in(16) ? rnd() : wqe->bind.rkey ^ wrong_in(4);
+	wqe->bind.access = wrong_in(16) ? rnd() : ALL_ACCESS;
+}
+
+static void any_datagram(struct attack *a, const struct ring *r,
+			 struct xroce_send_wqe *wqe)
 {
 	wqe->opcode = XROCE_WR_SEND + rnd() % 2;
-	wqe->ud.ah = a->ah[rnd() % AHS];
+	wqe->ud.ah = a->ah[r->at][rnd() % AHS];
 	wqe->ud.remote_qpn = a->qp[rnd() % QPS]->qp_num;
-	wqe->ud.remote_qkey = one_in(8) ? rnd() : QKEY;
-	if (one_in(8))
+	wqe->ud.remote_qkey = wrong_in(8) ? rnd() : END_QKEY;
+	if (wrong_in(8))
 		wqe->ud.ah = one_in(2) ? shared->ah : rnd();
-	if (one_in(8))
+	if (wrong_in(8))
 		wqe->ud.remote_qpn = one_in(2) ? shared->qpn : rnd();
-	if (one_in(16))
+	if (wrong_in(16))
 		wqe->ud.kernel = (uint64_t)rnd() << 32 | rnd();
 }
 
+static uint8_t any_opcode(const struct ring *r)
+{
+	if (wrong_in(64))
+		return rnd();
+	if (wrong_in(16))
+		return rnd() % 16;
+	return rnd() % (r->type == END_UC ? XROCE_WR_RDMA_READ :
+					    XROCE_WR_ATOMIC_FETCH_AND_ADD + 1);
+}
+
 /* A request as a user might make it, with something wrong now and then. */
-static void any_send(struct attack *a, uint8_t *slot, const uint8_t *end)
+static void any_send(struct attack *a, const struct ring *r, uint8_t *slot)
 {
 	struct xroce_send_wqe wqe = {
 		.wr_id = rnd(),
-		.opcode = one_in(32) ? rnd() : rnd() % (one_in(4) ? 12 : 7),
-		.num_sge = one_in(32) ? rnd() : rnd() % 5,
-		.flags = one_in(32) ? rnd() : rnd() % 16,
+		.opcode = any_opcode(r),
+		.num_sge = wrong_in(64) ? rnd() : rnd() % 5,
+		.flags = wrong_in(64) ? rnd() : rnd() % 8,
 		.imm = rnd(),
-		.rdma.remote_addr = (uintptr_t)a->arena + rnd() % ARENA_LEN,
-		.rdma.rkey = one_in(8) ? shared->key : a->mr->rkey,
+		.rdma.remote_addr = (uintptr_t)a->arena + rnd() % (ARENA_LEN / 2),
+		.rdma.rkey = any_rkey(a, r),
+		.rdma.xrc_srqn = wrong_in(32) ? rnd() : a->end[r->to].srqn,
 		.rdma.swap_add = rnd(),
 	};
+	bool atomic = wqe.opcode == XROCE_WR_ATOMIC_CMP_AND_SWP ||
+		      wqe.opcode == XROCE_WR_ATOMIC_FETCH_AND_ADD;
 
-	if (wqe.flags & XROCE_WR_INLINE)
-		wqe.inline_len = one_in(32) ? rnd() : rnd() % 256;
-	if (one_in(8))
+	if (wqe.opcode < XROCE_WR_RDMA_READ ? one_in(4) : wrong_in(32)) {
+		wqe.flags |= XROCE_WR_INLINE;
+		wqe.inline_len = wrong_in(32) ? rnd() : rnd() % 256;
+	}
+	if (wrong_in(32))
 		wqe.rdma.remote_addr = shared->va + rnd() % VICTIM_LEN;
-	if (one_in(4))
-		any_datagram(a, &wqe);
-	if (slot + sizeof(wqe) > end)
+	atomic &= !wrong_in(16);
+	if (atomic) {
+		wqe.rdma.remote_addr &= ~7ull;
+		wqe.num_sge = 1;
+	}
+	if (wrong_in(32) ? r->type != END_UD : r->type == END_UD)
+		any_datagram(a, r, &wqe);
+	else if (one_in(6))
+		any_local(a, r, &wqe);
+	if (slot + sizeof(wqe) > r->p + r->len)
 		return;
 	memcpy(slot, &wqe, sizeof(wqe));
-	any_sges(a, slot + sizeof(wqe), end);
+	any_sges(a, r, slot + sizeof(wqe));
+	if (atomic && slot + sizeof(wqe) + sizeof(wqe.sge[0]) <= r->p + r->len)
+		((struct xroce_send_wqe *)slot)->sge[0].length = 8;
 }
 
-static void any_recv(struct attack *a, uint8_t *slot, const uint8_t *end)
+static void any_recv(struct attack *a, const struct ring *r, uint8_t *slot)
 {
 	struct xroce_recv_wqe wqe = {
 		.wr_id = rnd(),
-		.num_sge = one_in(32) ? rnd() : rnd() % 5,
+		.num_sge = wrong_in(64) ? rnd() : 1 + rnd() % 4,
 	};
 
+	if (slot + sizeof(wqe) > r->p + r->len)
+		return;
 	memcpy(slot, &wqe, sizeof(wqe));
-	any_sges(a, slot + sizeof(wqe), end);
+	any_sges(a, r, slot + sizeof(wqe));
 }
 
 static void scribble(struct attack *a)
 {
-	int i = rnd() % a->rings;
-	struct xroce_ring *ring = (void *)a->ring[i].p;
-	size_t len = a->ring[i].len, off;
+	const struct ring *r = &a->ring[rnd() % a->rings];
+	struct xroce_ring *ring = (void *)r->p;
 	uint32_t *head = (void *)ring;
+	uint32_t what = wrong_in(1) ? rnd() % 64 : 3 + rnd() % 29, stride;
+	uint8_t *slot;
 
-	switch (rnd() % 64) {
+	/*
+	 * No reset mends the indices of a CQ or an SRQ: they are right until the end
+	 * is near.
+	 */
+	if (what < (r->kind == CQ_RING ? 4 : 3) && r->stays &&
+	    !__atomic_load_n(&a->late, __ATOMIC_RELAXED))
+		return;
+	switch (what) {
 	case 0:		/* an index or flag, anything or just a bit off */
 		head[rnd() % 4 * 16] = one_in(2) ? rnd() :
 						   ring->prod + rnd() % 8 - 4;
 		break;
 	case 1:		/* any bytes anywhere */
-		off = rnd() % len;
-		a->ring[i].p[off] = rnd();
+		r->p[rnd() % r->len] = rnd();
 		break;
 	case 2:		/* as if all had been looked at */
 		ring->cons = ring->prod;
 		break;
 	case 3:		/* a few posted */
-		__atomic_store_n(&ring->prod, ring->cons + rnd() % 8,
+		__atomic_store_n(&ring->prod, ring->cons +
+				 rnd() % (r->kind == RQ_RING ? END_DEPTH : 8),
 				 __ATOMIC_RELEASE);
 		break;
 	default:
-		off = XROCE_RING_HDR + rnd() % (len - XROCE_RING_HDR) / 64 * 64;
-		(one_in(2) ? any_send : any_recv)(a, a->ring[i].p + off,
-						  a->ring[i].p + len);
+		/* A slot of what it is for, mostly */
+		stride = wrong_in(8) ? XROCE_SLOT_ALIGN : r->stride;
+		slot = r->p + XROCE_RING_HDR +
+		       rnd() % (r->len - XROCE_RING_HDR) / stride * stride;
+		if (wrong_in(8) ? r->kind == SQ_RING : r->kind != SQ_RING)
+			any_recv(a, r, slot);
+		else
+			any_send(a, r, slot);
 	}
 }
 
@@ -246,7 +389,7 @@ static void *scribbler(void *arg)
 {
 	struct attack *a = arg;
 
-	while (!__atomic_load_n(&a->stop, __ATOMIC_RELAXED))
+	for (;;)
 		scribble(a);
 	return NULL;
 }
@@ -290,12 +433,22 @@ static void arm(struct ibv_cq *cq)
 			err(1, "arming a CQ");
 }
 
+/* Without doorbells hardly anything is looked at. */
+static void *ringer(void *arg)
+{
+	struct attack *a = arg;
+
+	for (;;)
+		doorbell(a->qp[rnd() % QPS]);
+	return NULL;
+}
+
 static void *resizer(void *arg)
 {
 	int i;
 
 	for (i = 0;; i++)
-		if (ibv_resize_cq(arg, i % 2 ? DEPTH : 4 * DEPTH))
+		if (ibv_resize_cq(arg, i % 2 ? END_DEPTH : 4 * END_DEPTH))
 			err(1, "ibv_resize_cq");
 	return NULL;
 }
@@ -318,73 +471,46 @@ static void set_state(struct ibv_qp *qp, enum ibv_qp_state state)
 	qp->state = state;
 }
 
-static struct ibv_qp *attack_qp(struct attack *a, int i)
+/* Its other half is at the same end, or at the second. */
+static int other_end(int i)
 {
-	static const enum ibv_qp_type type[] = {
-		IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RC,
-	};
-	struct ibv_qp_init_attr init = {
-		.send_cq = a->cq,
-		.recv_cq = a->cq,
-		.srq = i / 2 == 3 ? a->srq : NULL,
-		.qp_type = type[i / 2],
-		.cap = { DEPTH, DEPTH, 4, 4, 256 },
-	};
-	struct ibv_qp *qp = ibv_create_qp(a->pd, &init);
-
-	if (!qp)
-		err(1, "cannot create a QP");
-	return qp;
+	return i < QPS / 2 ? 0 : 1;
 }
 
-/* Garbage may drive them to ERR on the way. */
-static int attack_connect(struct ibv_qp *qp, const struct ibv_qp *to)
+static void attack_open(struct attack *a, struct ibv_context *near,
+			struct ibv_context *far)
 {
-	struct ibv_qp_attr init = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-	};
-	struct ibv_qp_attr rtr, rts = rts_attr();
-	const int base = IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX;
+	int i, at, to;
 
-	if (qp->qp_type == IBV_QPT_RC)
-		return connect_qp(qp, to->qp_num);
-	if (qp->qp_type == IBV_QPT_UD)
-		return ibv_modify_qp(qp, &init, base | IBV_QP_QKEY) ?:
-		       (init.qp_state = IBV_QPS_RTR,
-			ibv_modify_qp(qp, &init, IBV_QP_STATE)) ?:
-		       ibv_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN);
-	rtr = rtr_attr(qp->context, to->qp_num);
-	return ibv_modify_qp(qp, &init, base | IBV_QP_ACCESS_FLAGS) ?:
-	       ibv_modify_qp(qp, &rtr, IBV_QP_STATE | IBV_QP_AV |
-			     IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			     IBV_QP_RQ_PSN) ?:
-	       ibv_modify_qp(qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN);
-}
-
-static void attack_open(struct attack *a, const char *dev)
-{
-	struct ibv_srq_init_attr srq = { .attr = { DEPTH, 4, 8 } };
-	int i;
-
-	a->ctx = open_device(dev);
-	a->pd = ibv_alloc_pd(a->ctx);
-	a->cq = ibv_create_cq(a->ctx, DEPTH, NULL, NULL, 0);
 	a->arena = aligned_alloc(4096, ARENA_LEN);
-	a->mr = ibv_reg_mr(a->pd, a->arena, ARENA_LEN, ALL_ACCESS);
-	if (!a->pd || !a->cq || !a->mr)
-		err(1, "cannot begin");
-	a->srq = ibv_create_srq(a->pd, &srq);
-	if (!a->srq)
-		err(1, "an SRQ");
+	for (at = 0; at < 2; at++) {
+		end_open(&a->end[at], at ? far : near, a->arena, ARENA_LEN);
+		a->cq[at] = find_rings(a, (struct ring) {
+			.at = at, .to = !at, .kind = CQ_RING, .stays = true,
+		});
+		for (i = 0; i < WINDOWS; i++) {
+			a->mw[at][i] = ibv_alloc_mw(a->end[at].pd, i % 2 ?
+						    IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+			if (!a->mw[at][i])
+				err(1, "a window");
+		}
+		for (i = 0; i < AHS; i++)
+			a->ah[at][i] = ah_number(a->end[at].pd, i % 2 ? near : far);
+	}
+	for (i = 0; i < QPS; i++) {
+		at = i % 2 ? other_end(i) : 0;
+		to = i % 2 ? 0 : other_end(i);
+		a->qp[i] = end_qp(&a->end[at], i / 2 % END_TYPES, i % 2);
+		find_rings(a, (struct ring) {
+			.at = at, .to = to, .kind = SQ_RING,
+			.type = i / 2 % END_TYPES,
+		});
+	}
+	if (a->rings != RINGS)
+		errx(1, "only %d rings are mapped", a->rings);
 	for (i = 0; i < QPS; i++)
-		a->qp[i] = attack_qp(a, i);
-	for (i = 0; i < QPS; i++)
-		if (attack_connect(a->qp[i], a->qp[i ^ 1]))
+		if (end_connect(a->qp[i], a->qp[i ^ 1]))
 			err(1, "cannot connect QP %d", i);
-	for (i = 0; i < AHS; i++)
-		a->ah[i] = ah_number(a->pd);
-	find_rings(a);
 }
 
 /* One that has been to ERR, as most soon have, speaks no more. */
@@ -394,60 +520,115 @@ static void reconnect(struct attack *a, int i)
 
 	set_state(one, IBV_QPS_RESET);
 	set_state(two, IBV_QPS_RESET);
-	attack_connect(one, two);
-	attack_connect(two, one);
+	/* Garbage may drive them to ERR on the way */
+	end_connect(one, two);
+	end_connect(two, one);
+}
+
+/* All begin anew with it. */
+static void set_calm(struct attack *a, bool on)
+{
+	int i;
+
+	if (calm == on)
+		return;
+	__atomic_store_n(&calm, on, __ATOMIC_RELAXED);
+	for (i = 0; on && i < QPS; i += 2)
+		reconnect(a, i);
 }
 
 /* One more mapping of a ring, used and gone, or kept in part. */
 static void map_again(struct attack *a)
 {
-	int i = rnd() % a->rings;
-	size_t len = a->ring[i].len;
-	uint8_t *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED,
-			  a->ctx->cmd_fd, a->ring[i].off);
+	const struct ring *r = &a->ring[rnd() % a->rings];
+	uint8_t *p = mmap(NULL, r->len, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  a->end[r->at].ctx->cmd_fd, r->off);
 
 	/* Neighbours in the list of mappings may have become one */
 	if (p == MAP_FAILED)
 		return;
-	p[rnd() % len] = rnd();
-	if (one_in(2) && len > 4096)
-		munmap(p + 4096, len - 4096);
+	p[rnd() % r->len] = rnd();
+	if (one_in(2) && r->len > 4096)
+		munmap(p + 4096, r->len - 4096);
 	else
-		munmap(p, len);
+		munmap(p, r->len);
+}
+
+static void succeeded(struct attack *a, const struct xroce_cqe *cqe)
+{
+	int i;
+
+	/* Garbage has hardly the number of a QP of ours */
+	for (i = 0; i < QPS && a->qp[i]->qp_num != cqe->qpn; i++)
+		;
+	if (i == QPS || cqe->status)
+		return;
+	shared->far += i >= QPS / 2 && cqe->opcode < XROCE_WC_BIND_MW;
+	shared->xrc += a->qp[i]->qp_type == IBV_QPT_XRC_RECV;
+	shared->bound += cqe->opcode == XROCE_WC_BIND_MW;
+	shared->ended += cqe->opcode == XROCE_WC_LOCAL_INV;
+}
+
+/* A CQ that is full ends the QPs that use it, and stays so. */
+static void drain(struct attack *a, const struct ring *r)
+{
+	struct xroce_ring *ring = (void *)r->p;
+	const struct xroce_cqe *cqe = (void *)ring->slot;
+	uint32_t n = __atomic_load_n(&ring->prod, __ATOMIC_ACQUIRE);
+	uint32_t i = ring->cons;
+
+	if (n - i <= END_CQ)
+		for (; i != n; i++)
+			succeeded(a, &cqe[i % END_CQ]);
+	__atomic_store_n(&ring->cons, n, __ATOMIC_RELEASE);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000ull + t.tv_nsec / 1000000;
 }
 
 /* One process: what it leaves is for the kernel to clean up, under fire. */
-static void attack(const char *dev)
+static void attack(const char *dev, const char *other)
 {
+	struct ibv_context *near = open_device(dev), *far;
+	int garbled = open_device(dev)->cmd_fd;
+	struct good good[2] = {};
 	struct attack a = {};
-	struct good good = {};
 	pthread_t thread;
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
-	int i, garbled;
+	uint64_t begun, ms;
 
-	attack_open(&a, dev);
-	good_open(&good, a.ctx);
-	garbled = open_device(dev)->cmd_fd;
-	cq = ibv_create_cq(a.ctx, DEPTH, NULL, NULL, 0);
+	far = end_device(other);
+	attack_open(&a, near, far);
+	good_open(&good[0], near, near);
+	good_open(&good[1], near, far);
+	cq = ibv_create_cq(near, END_DEPTH, NULL, NULL, 0);
 	if (!cq)
 		err(1, "a CQ");
 	if (pthread_create(&thread, NULL, scribbler, &a) ||
+	    pthread_create(&thread, NULL, ringer, &a) ||
 	    pthread_create(&thread, NULL, resizer, cq))
 		errx(1, "no thread");
-	for (i = 0; i < ROUND_MS; i++) {
+	for (begun = now_ms(); (ms = now_ms() - begun) < ROUND_MS;) {
+		__atomic_store_n(&a.late, ms > ROUND_MS * 3 / 4, __ATOMIC_RELAXED);
+		set_calm(&a, ms / CALM_MS % 2);
 		qp = a.qp[rnd() % QPS];
-		doorbell(qp);
 		arm(cq);
 		garble(garbled);
-		usleep(1000);
-		if (one_in(16))
+		drain(&a, a.cq[0]);
+		drain(&a, a.cq[1]);
+		if (wrong_in(16))
 			set_state(qp, IBV_QPS_ERR);
-		if (one_in(4))
+		if (wrong_in(1) || one_in(32))
 			reconnect(&a, rnd() % QPS / 2 * 2);
 		if (one_in(8))
 			map_again(&a);
-		if (one_in(8) && !good_step(&good))
+		if (one_in(8) && !good_step(&good[rnd() % 2]))
 			_exit(3);
 	}
 	_exit(0);
@@ -468,7 +649,7 @@ static uint64_t counter(const char *dev, const char *name)
 	return value;
 }
 
-static bool rounds(const char *dev, int seconds)
+static bool rounds(const char *dev, const char *other, int seconds)
 {
 	time_t end = time(NULL) + seconds;
 	int i, status, bad = 0;
@@ -479,7 +660,7 @@ static bool rounds(const char *dev, int seconds)
 		pid = fork();
 		if (!pid) {
 			alarm(120);
-			attack(dev);
+			attack(dev, other);
 		}
 		waitpid(pid, &status, 0);
 		TAP_CHECK(bad, !status, "round %d: status %#x", i, status);
@@ -495,9 +676,9 @@ int main(int argc, char **argv)
 	int status;
 	pid_t pid;
 
-	if (argc < 2)
-		errx(2, "usage: rings DEVICE [SECONDS [SEED]]");
-	seed = argc > 3 ? strtoull(argv[3], NULL, 0) : 4711;
+	if (argc < 3)
+		errx(2, "usage: rings DEVICE DEVICE@NAMESPACE [SECONDS [SEED]]");
+	seed = argc > 4 ? strtoull(argv[4], NULL, 0) : 4711;
 	tap_start();
 	tap_note("seed %llu", (unsigned long long)seed);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -513,7 +694,7 @@ int main(int argc, char **argv)
 	refused = counter(argv[1], "send_err");
 	sent = counter(argv[1], "sent_pkts");
 	steps = shared->steps;
-	tap_ok(rounds(argv[1], argc > 2 ? atoi(argv[2]) : 10),
+	tap_ok(rounds(argv[1], argv[2], argc > 3 ? atoi(argv[3]) : 10),
 	       "garbage in all rings, while a QP beside them goes on");
 	refused = counter(argv[1], "send_err") - refused;
 	sent = counter(argv[1], "sent_pkts") - sent;
@@ -521,6 +702,10 @@ int main(int argc, char **argv)
 	tap_note("%llu requests refused, %llu packets sent, %u steps",
 		 (unsigned long long)refused, (unsigned long long)sent, steps);
 	tap_ok(refused > 100 && sent > 100, "the garbage was looked at");
+	tap_note("%u between hosts, %u by XRC, %u windows bound, %u ended",
+		 shared->far, shared->xrc, shared->bound, shared->ended);
+	tap_ok(shared->far > 10 && shared->xrc > 10 && shared->bound && shared->ended,
+	       "what was no garbage was done");
 	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
 	waitpid(pid, &status, 0);
 	tap_ok(!status && steps > 10,
