@@ -363,11 +363,8 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 	struct xroce_req *req = &qp->req;
 	s32 n = xroce_psn_diff(psn, hot->una);
 
-	/* What sends nothing is before the answer that has come, and done. */
-	if (n <= 0) {
-		xroce_req_done(qp);
+	if (n <= 0)
 		return;
-	}
 	if (xroce_qp_reliable(qp))
 		xroce_cc_ack(qp, xroce_psn_diff(hot->max, hot->una), n);
 	hot->una = psn;

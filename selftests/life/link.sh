@@ -115,6 +115,8 @@ things() {
 	# here, not in the subshell of try: it says where each is from now on
 	if life_spread >"$TOPO_TMP/spread" 2>&1; then
 		ok "$label: a namespace for each"
+		# which takes memory that stays
+		life_kib_before=$(life_kib)
 	else
 		not_ok "$label: a namespace for each" "$(tail -n 1 "$TOPO_TMP/spread")"
 	fi

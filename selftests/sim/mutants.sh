@@ -92,7 +92,6 @@ bug ack-one-more comp 'xroce_comp_upto(qp, xroce_psn_add(psn, 1));' \
 	'xroce_comp_upto(qp, xroce_psn_add(psn, 2));'
 bug ack-not-executed answer 'xroce_psn_add(qp->hot.epsn, XROCE_PSN_MASK)' \
 	'qp->hot.epsn'
-bug local-late req 'if (n <= 0) {\n\t\txroce_req_done(qp);' 'if (n <= 0) {'
 bug no-implied-nak comp 'xroce_comp_lost(qp, owed, XROCE_CNT_IMPLIED_NAK);' \
 	'xroce_env_count(qp->dev, XROCE_CNT_IMPLIED_NAK, 1);'
 bug no-implied-nak-again comp '&& qp->hot.next == qp->hot.max)' ')'
@@ -226,7 +225,7 @@ bug any-device rx 'if (!qp || qp->dev != rx->dev)' 'if (!qp)'
 bug any-source rx '!xroce_av_match(&qp->av, rx->l3)' '0'
 bug any-icrc rx '(!xroce_rx_icrc_ok(rx))\n\t\txroce_rx_drop(rx, XROCE_CNT_DROP_ICRC);\n\telse if (qp' \
 	'(0)\n\t\t;\n\telse if (qp'
-bug known-otherwise net '| xroce_differ(k->head, l3, 24);' ';'
+bug known-otherwise net 'xroce_differ(k->head, l3, 0) |' '0 |'
 bug any-pkey rx '(pkt->pkey ^ qp->pkey) & 0x7fff ||' '0 &&'
 
 # UC: whole or not at all
