@@ -124,13 +124,6 @@ err_put:
 	return err;
 }
 
-static void mr_unmap_dmabuf(struct xroce_kmr *kmr)
-{
-	dma_buf_end_cpu_access(kmr->dmabuf, DMA_BIDIRECTIONAL);
-	dma_buf_vunmap_unlocked(kmr->dmabuf, &kmr->map);
-	dma_buf_put(kmr->dmabuf);
-}
-
 /* A hint that is not ours to follow may be given, a right may not. */
 static int mr_check(u64 length, u64 iova, int access)
 {
@@ -155,10 +148,13 @@ static struct xroce_kmr *kmr_alloc(struct ib_pd *pd, enum xroce_mr_kind kind)
 
 static void kmr_free(struct xroce_kmr *kmr)
 {
-	if (kmr->dmabuf)
-		mr_unmap_dmabuf(kmr);
-	else
+	if (kmr->dmabuf) {
+		dma_buf_end_cpu_access(kmr->dmabuf, DMA_BIDIRECTIONAL);
+		dma_buf_vunmap_unlocked(kmr->dmabuf, &kmr->map);
+		dma_buf_put(kmr->dmabuf);
+	} else {
 		kvfree(kmr->mr.page);
+	}
 	if (kmr->umem)
 		ib_umem_release(kmr->umem);
 	kfree_rcu(kmr, rcu);

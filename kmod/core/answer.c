@@ -118,9 +118,8 @@ static struct xroce_rd *xroce_resp_oldest(struct xroce_resp *resp)
 }
 
 /*
- * What to acknowledge: what was executed last, but for READs and atomics. These are
- * acknowledged by their responses alone: an ACK would say of a lost one that it had
- * come (IBTA 9.7.5.1.1).
+ * What was executed last, but for READs and atomics: of a response that is lost an
+ * ACK would say that it had come (IBTA 9.7.5.1.1).
  */
 static u32 xroce_resp_ack_psn(struct xroce_qp *qp)
 {

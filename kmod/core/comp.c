@@ -178,18 +178,6 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 	xroce_req_advance(qp, xroce_psn_add(pkt->psn, 1));
 }
 
-/*
- * A NAK for what has arrived meanwhile, out of order as the NAK itself: behind
- * that the peer has dropped something all the same, and for all we know nobody
- * will say so again. What is outstanding goes once more.
- */
-static void xroce_comp_late(struct xroce_qp *qp, const struct xroce_pkt *pkt)
-{
-	if (!(pkt->info & XROCE_OP_ACK) || pkt->syndrome != XROCE_NAK_PSN)
-		return;
-	xroce_comp_lost(qp, qp->hot.una, XROCE_CNT_NAK_SEQ_RCVD);
-}
-
 /**
  * xroce_comp_rx() - a response has arrived, its ICRC and addresses are right
  * @qp: the queue pair
@@ -201,7 +189,13 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 
 	switch (xroce_req_ack(&qp->hot, pkt->psn)) {
 	case XROCE_ACK_OLD:
-		xroce_comp_late(qp, pkt);
+		/*
+		 * A NAK for what has arrived meanwhile, out of order as the NAK
+		 * itself: behind that the peer has dropped something all the same,
+		 * and for all we know nobody will say so again.
+		 */
+		if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN)
+			xroce_comp_lost(qp, qp->hot.una, XROCE_CNT_NAK_SEQ_RCVD);
 		return;
 	case XROCE_ACK_GHOST:
 		xroce_qp_verdict(qp, XROCE_CNT_DROP_GHOST);

@@ -100,13 +100,6 @@ static void xroce_untaken(struct xroce_qp *qp, u32 i, u32 life)
 		xroce_env_frame_free(qp->stage[i]);
 }
 
-static void xroce_wait_full(struct xroce_qp *qp)
-{
-	xroce_env_timer(qp, xroce_env_now() + (XROCE_FULL_WAIT << qp->full));
-	if (qp->full < 7)
-		qp->full++;
-}
-
 /*
  * There is room again, for the first of a burst: if nothing else is out, its clock
  * begins. That of what is asked about runs.
@@ -182,10 +175,13 @@ void xroce_qp_run(struct xroce_qp *qp)
 		budget -= min(budget, n);
 		if (taken < n || !budget) {
 			xroce_qp_count(qp, XROCE_CNT_TX_UNTAKEN, n - taken);
-			if (qp->dead || (taken < n && !qp->stage[taken]))
-				xroce_wait_full(qp);
-			else
+			if (qp->dead || (taken < n && !qp->stage[taken])) {
+				xroce_env_timer(qp, xroce_env_now() +
+						    (XROCE_FULL_WAIT << qp->full));
+				qp->full = min_t(u8, qp->full + 1, 7);
+			} else {
 				xroce_env_defer(qp);
+			}
 			break;
 		}
 		/* There was no more, and nothing has come up since. */

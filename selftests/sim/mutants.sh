@@ -95,8 +95,9 @@ bug ack-not-executed answer 'xroce_psn_add(qp->hot.epsn, XROCE_PSN_MASK)' \
 bug no-implied-nak comp 'xroce_comp_lost(qp, owed, XROCE_CNT_IMPLIED_NAK);' \
 	'xroce_env_count(qp->dev, XROCE_CNT_IMPLIED_NAK, 1);'
 bug no-implied-nak-again comp '&& qp->hot.next == qp->hot.max)' ')'
-bug old-answer-counts comp 'xroce_comp_late(qp, pkt);\n\t\treturn;' 'break;'
-bug late-nak-unheard comp 'xroce_comp_late(qp, pkt);\n\t\treturn;' 'return;'
+bug old-answer-counts comp 'XROCE_CNT_NAK_SEQ_RCVD);\n\t\treturn;\n\tcase' \
+	'XROCE_CNT_NAK_SEQ_RCVD);\n\t\tbreak;\n\tcase'
+bug late-nak-unheard comp 'if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN)' 'if (0)'
 bug ghost-answer-counts comp \
 	'XROCE_CNT_DROP_GHOST);\n\t\treturn;\n\tcase XROCE_ACK_NEW:' \
 	'XROCE_CNT_DROP_GHOST);\n\t\tbreak;\n\tcase XROCE_ACK_NEW:'
@@ -194,7 +195,8 @@ bug nothing-since tx '!qp->again && ' ''
 bug untaken-sent-twice req 'if (!f->again && ' 'if (0 && '
 bug untaken-answer-lost tx 'xroce_resp_untaken(qp, f);' ';'
 bug untaken-after-reset tx 'if (qp->resets == life) {' 'if (1) {'
-bug dropped-lost tx 'xroce_wait_full(qp);' ';'
+bug dropped-lost tx 'xroce_env_timer(qp, xroce_env_now() +
+						    (XROCE_FULL_WAIT << qp->full));' ';'
 
 # completions
 bug no-flush-unsignalled req \
