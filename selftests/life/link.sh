@@ -85,6 +85,10 @@ things() {
 	life_begin
 	NS3=h3-$$
 	ip netns add "$NS3"
+	# The first program and the last have the kernel patch its receive path, and
+	# QEMU now and then runs the breakpoint of that after it has gone: one stays
+	try "$label: a program that stays attached" ip -n "$NS3" link set dev lo \
+		xdpgeneric obj "$LIBDIR/xdp_pass.bpf.o" sec xdp.frags
 	thing "netdev down and up" \
 		rounds "$PAUSES" go -t "$survive" -- each updown
 	thing "MTU changed" rounds "$PAUSES" go -t "$survive" -- each mtu
