@@ -39,7 +39,7 @@ static struct xroce_link *link_find(const struct net_device *ndev)
 
 /**
  * xroce_link_by_ndev_rcu() - the link whose packets come in by a netdev
- * @ndev: the link's own, or a VLAN on it
+ * @ndev: the link's own, or a VLAN on it, in the link's namespace
  */
 struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev)
 {
@@ -47,7 +47,7 @@ struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev)
 
 	if (!link && is_vlan_dev(ndev))
 		link = link_find(vlan_dev_real_dev(ndev));
-	return link;
+	return link && net_eq(dev_net(ndev), link->net) ? link : NULL;
 }
 
 /**

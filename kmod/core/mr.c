@@ -69,9 +69,12 @@ bool xroce_mr_claim(struct xroce_mr *mr, u32 state)
 void xroce_mr_release(struct xroce_mr *mr, u32 state)
 {
 	if (state != XROCE_KEY_VALID && mr->parent) {
-		atomic_dec(&mr->parent->windows);
-		mr->parent = NULL;
+		struct xroce_mr *parent = mr->parent;
+
+		/* Who looks without a lock finds it as long as it is there. */
+		WRITE_ONCE(mr->parent, NULL);
 		mr->page = NULL;
+		atomic_dec(&parent->windows);
 	}
 	/* Pairs with the acquire in xroce_mr_get(). */
 	smp_store_release(&mr->state, state);

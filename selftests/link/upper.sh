@@ -56,6 +56,21 @@ try "$label: it is down" wait_for 20 down
 try "$label: and comes back" n1 ip link set eth0 up
 try "$label: it is up" wait_for 20 up
 pings rc "after that" "$V4.1" "$V4.2"
+# A VLAN that was given to another namespace is that one's, as are its addresses
+NSX=hx-$$
+stranger() {
+	ip netns add "$NSX" && n1 ip link add link bond0 name vx type vlan id 8 &&
+		n1 ip link set vx netns "$NSX" && ip -n "$NSX" link set vx up &&
+		ip -n "$NSX" addr add "$V4.2/32" dev vx &&
+		ip -n "$NSX" addr add 198.18.8.8/24 dev vx &&
+		n1 ip addr add 198.18.7.9/24 dev bond0.7
+}
+try "$label: another namespace has a VLAN of it" stranger
+try "$label: an address after that" wait_for 20 has_gid "$NS1" xr1 198.18.7.9
+no_stranger() { ! has_gid "$NS1" xr1 198.18.8.8 && ! has_gid "$NS1" xr1 "$V4.2"; }
+try "$label: whose addresses are not the link's" no_stranger
+pings rc "beside it" "$V4.1" "$V4.2"
+ip netns del "$NSX"
 try "$label: no link on the bond" n1 rdmatool link del xr1
 try "$label: one on its port" rdma_add "$NS1" xroce xr1 eth0
 none() { ! n1 ibv_devinfo -v -d xr1 | grep -q 'GID\[.*RoCE v2'; }
