@@ -1,26 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* One host's objects; see ends.h. */
 #include <fcntl.h>
-#include <sched.h>
-#include <sys/mount.h>
 
 #include "ends.h"
-
-/* As `ip netns exec` does: sysfs shows the namespace it was mounted in. */
-static void enter(const char *ns)
-{
-	char path[256];
-	int fd;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", ns);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET) || unshare(CLONE_NEWNS) ||
-	    mount("", "/", "none", MS_SLAVE | MS_REC, NULL) ||
-	    umount2("/sys", MNT_DETACH) ||
-	    mount(ns, "/sys", "sysfs", 0, NULL))
-		err(1, "namespace %s", ns);
-	close(fd);
-}
+#include "netns.h"
 
 struct ibv_context *end_device(const char *where)
 {
@@ -30,7 +13,7 @@ struct ibv_context *end_device(const char *where)
 	ns = strchr(name, '@');
 	if (ns) {
 		*ns++ = '\0';
-		enter(ns);
+		netns_enter(ns);
 	}
 	return open_device(name);
 }

@@ -4,28 +4,11 @@
  * is still in use says so. Run by the side's process.
  */
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 
 #include "life.h"
-
-/* As `ip netns exec` does: sysfs shows the namespace it was mounted in. */
-static void enter(const char *ns)
-{
-	char path[256];
-	int fd;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", ns);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET) || unshare(CLONE_NEWNS) ||
-	    mount("", "/", "none", MS_SLAVE | MS_REC, NULL) ||
-	    umount2("/sys", MNT_DETACH) ||
-	    mount(ns, "/sys", "sysfs", 0, NULL))
-		err(1, "namespace %s", ns);
-	close(fd);
-}
+#include "netns.h"
 
 /*
  * Once, before there are sides: libibverbs has all its drivers loaded by then. In
@@ -34,7 +17,7 @@ static void enter(const char *ns)
 void side_prepare(void)
 {
 	if (opts.ns[0])
-		enter(opts.ns[0]);
+		netns_enter(opts.ns[0]);
 	ibv_free_device_list(ibv_get_device_list(NULL));
 }
 
@@ -51,7 +34,7 @@ void side_open(struct side *s)
 	struct ibv_device **list;
 
 	if (opts.ns[s->me])
-		enter(opts.ns[s->me]);
+		netns_enter(opts.ns[s->me]);
 	list = ibv_get_device_list(NULL);
 	for (i = 0; list && list[i]; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), opts.dev[s->me]))

@@ -7,7 +7,7 @@
 
 static struct {
 	struct sim_ep *ep;
-	u32 una;		/* when the ACK came, had it taken the READ for answered */
+	u32 una;		/* as it was when the ACK came */
 	bool acked;
 } asked;
 
@@ -67,7 +67,7 @@ static bool drop_reads(struct sim_ep *from, const u8 *buf, u32 len, const struct
 		return asked.acked;
 	if (pkt->info & XROCE_OP_READ_RESP)
 		return true;
-	e = &asked.ep->qp.req.swq[asked.ep->qp.req.head & (asked.ep->qp.req.depth - 1)];
+	e = xroce_req_swq(&asked.ep->qp.req, asked.ep->qp.req.head);
 	e->psn = xroce_psn_add(e->psn, XROCE_PSN_MASK + 1 - before);
 	e->npsn += before;
 	asked.una = asked.ep->qp.hot.una;

@@ -3,8 +3,8 @@
  * What a program here cannot do without: it ends, with what went wrong. Owns no
  * state.
  */
-#ifndef SELFTESTS_TOOL_NEED_H
-#define SELFTESTS_TOOL_NEED_H
+#ifndef XROCE_TEST_NEED_H
+#define XROCE_TEST_NEED_H
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,4 +32,4 @@ static void __attribute__((noreturn)) die(const char *what)
 	}						\
 } while (0)
 
-#endif /* SELFTESTS_TOOL_NEED_H */
+#endif /* XROCE_TEST_NEED_H */
