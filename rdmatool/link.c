@@ -232,7 +232,8 @@ static void set_xdp_auto(const struct xlink *xl)
 		snprintf(why + at, sizeof(why) - at, "%snot %s: %s",
 			 at ? "; " : "", xdp_modes[best[i]], xdp_why());
 	}
-	warn("link %s: xdp off (%s)", xl->name, why);
+	warn("link %s: xdp %s (%s)", xl->name, xdp_mode_name(xl->xdp_mode), why);
+	put_back_xdp(xl, policy);
 }
 
 static void nldev_del(const char *name, u32 index)

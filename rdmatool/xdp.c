@@ -342,6 +342,7 @@ bool xdp_load(const struct xlink *xl)
 {
 	struct cpus cpus;
 
+	xroce_bpf__destroy(loaded);
 	loaded = load_program();
 	if (!loaded)
 		return false;
