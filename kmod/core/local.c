@@ -114,15 +114,15 @@ static bool xroce_local_bind(struct xroce_qp *qp, const struct xroce_send_wqe *w
 		}
 		return false;
 	}
-	if (mw->parent)
-		atomic_dec(&mw->parent->windows);
+	/* Claimed as it is: it only lets go of its region. */
+	xroce_mr_release(mw, XROCE_KEY_BUSY);
 	mw->key = wqe->bind.new_rkey;
-	mw->parent = mr;
-	mw->page = mr ? mr->page : NULL;
 	if (!mr) {
 		xroce_mr_release(mw, XROCE_KEY_INVALID);
 		return true;
 	}
+	WRITE_ONCE(mw->parent, mr);
+	mw->page = mr->page;
 	/* A local right is taken, as from other devices' users, and is none. */
 	mw->access = wqe->bind.access & XROCE_REMOTE;
 	mw->iova = wqe->bind.access & XROCE_ZERO_BASED ? 0 : wqe->bind.addr;
