@@ -6,22 +6,31 @@
  */
 #include "xroce.h"
 
-static int xroce_ib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
+static void ksrq_destroy(struct xroce_ksrq *srq)
 {
-	struct xroce_ksrq *srq = to_ksrq(ib);
+	struct xroce_link *link = to_xlink(srq->ib->device);
 
 	/* Its QPs are gone, and with them who would take from it; not XRC's. */
-	if (ib->srq_type == IB_SRQT_XRC) {
+	if (srq->entry.number)
 		xroce_table_del(&xroce_srqs, &srq->entry);
-		/* ib_core frees it, and lets go of its CQ, when we return. */
-		synchronize_rcu();
-	}
+	xroce_env_srq_put(&srq->rq);
+	wait_for_completion(&srq->gone);
 	/* A dump of resources may be looking. */
 	spin_lock_irq(&srq->rq.lock);
 	srq->rq.ring = NULL;
 	spin_unlock_irq(&srq->rq.lock);
 	xroce_ring_free(srq->ring);
-	atomic_dec(&to_xlink(ib->device)->srqs);
+	kfree_rcu(srq, rcu);
+	atomic_dec(&link->srqs);
+}
+
+static int xroce_ib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
+{
+	struct xroce_ksrq *srq = to_ksrq(ib);
+
+	/* A dump of resources may be looking, under RCU. */
+	WRITE_ONCE(to_ksrq(ib), NULL);
+	ksrq_destroy(srq);
 	return 0;
 }
 
@@ -36,7 +45,7 @@ static int ksrq_publish(struct xroce_ksrq *srq, const struct ib_srq_init_attr *i
 	if (err)
 		return err;
 	xroce_table_publish(&xroce_srqs, &srq->entry, srq);
-	srq->ib.ext.xrc.srq_num = srq->entry.number;
+	srq->ib->ext.xrc.srq_num = srq->entry.number;
 	return 0;
 }
 
@@ -44,8 +53,8 @@ static int xroce_ib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 			       struct ib_udata *udata)
 {
 	struct xroce_link *link = to_xlink(ib->device);
-	struct xroce_ksrq *srq = to_ksrq(ib);
 	struct xroce_create_srq_resp resp = {};
+	struct xroce_ksrq *srq;
 	int err;
 
 	if (init->srq_type != IB_SRQT_BASIC && (init->srq_type != IB_SRQT_XRC || !udata))
@@ -55,29 +64,39 @@ static int xroce_ib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	    init->attr.srq_limit > init->attr.max_wr ||
 	    (udata && udata->outlen < sizeof(resp)))
 		return -EINVAL;
-	if (!atomic_add_unless(&link->srqs, 1, XROCE_MAX_SRQ))
+	srq = kzalloc(sizeof(*srq), GFP_KERNEL_ACCOUNT);
+	if (!srq)
 		return -ENOMEM;
+	err = -ENOMEM;
+	if (!atomic_add_unless(&link->srqs, 1, XROCE_MAX_SRQ))
+		goto err_free;
 	srq->ring = xroce_rq_alloc(&srq->rq, xroce_udata_uctx(udata),
 				   &init->attr.max_wr, init->attr.max_sge, &resp.ring);
+	err = PTR_ERR_OR_ZERO(srq->ring);
+	if (err)
+		goto err_count;
+	srq->ib = ib;
 	srq->rq.pd = ib->pd;
 	srq->rq.limit = init->attr.srq_limit;
 	srq->max_wr = init->attr.max_wr;
+	refcount_set(&srq->users, 1);
+	init_completion(&srq->gone);
 	spin_lock_init(&srq->post_lock);
 	mutex_init(&srq->modify);
-	err = PTR_ERR_OR_ZERO(srq->ring);
-	if (!err && init->srq_type == IB_SRQT_XRC)
+	to_ksrq(ib) = srq;
+	if (init->srq_type == IB_SRQT_XRC)
 		err = ksrq_publish(srq, init);
-	if (err) {
-		xroce_ring_free(srq->ring);
-		atomic_dec(&link->srqs);
-		return err;
-	}
-	if (!udata)
-		return 0;
 	resp.srqn = srq->entry.number;
-	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (!err && udata)
+		err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
-		xroce_ib_destroy_srq(ib, udata);
+		ksrq_destroy(srq);
+	return err;
+
+err_count:
+	atomic_dec(&link->srqs);
+err_free:
+	kfree(srq);
 	return err;
 }
 
@@ -151,5 +170,5 @@ const struct ib_device_ops xroce_srq_ops = {
 	.destroy_srq = xroce_ib_destroy_srq,
 	.modify_srq = xroce_ib_modify_srq,
 	.query_srq = xroce_ib_query_srq,
-	INIT_RDMA_OBJ_SIZE(ib_srq, xroce_ksrq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_srq, xroce_ibsrq, ib),
 };

@@ -8,10 +8,12 @@
 
 #include <linux/hash.h>
 #include <linux/if_arp.h>
+#include <linux/random.h>
 #include <net/net_namespace.h>
 
 #include "xroce.h"
 
+u32 xroce_gid_seed __read_mostly;
 static DEFINE_MUTEX(xroce_links_lock);
 static DEFINE_HASHTABLE(xroce_links, 6);	/* by netdev */
 
@@ -383,6 +385,7 @@ int __init xroce_link_init(void)
 {
 	int err;
 
+	xroce_gid_seed = get_random_u32();
 	err = register_pernet_device(&xroce_link_net_ops);
 	if (err)
 		return err;

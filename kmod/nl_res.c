@@ -181,10 +181,15 @@ static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
 
 static int fill_srq(struct sk_buff *skb, struct ib_srq *ib)
 {
-	struct xroce_ksrq *srq = to_ksrq(ib);
-	struct xroce_rq *rq = &srq->rq;
+	struct xroce_ksrq *srq;
+	struct xroce_rq *rq;
 	u32 fill, limit;
 
+	guard(rcu)();
+	srq = READ_ONCE(to_ksrq(ib));
+	if (!srq)
+		return 0;
+	rq = &srq->rq;
 	spin_lock_irq(&rq->lock);
 	/* The ring is gone once it is being destroyed. */
 	fill = xroce_ring_fill(rq->ring, rq->cons, rq->mask + 1);

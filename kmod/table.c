@@ -175,12 +175,15 @@ const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 number)
  * xroce_env_srq() - what the core finds queues of XRC by; it compares domains
  * @dev: the link
  * @srqn: its number
+ *
+ * Return: to be given to xroce_env_srq_put(), or NULL.
  */
 struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn)
 {
 	struct xroce_entry *e = table_find(&xroce_srqs, srqn);
+	struct xroce_ksrq *srq = container_of(e, struct xroce_ksrq, entry);
 
-	return e ? &container_of(e, struct xroce_ksrq, entry)->rq : NULL;
+	return e && refcount_inc_not_zero(&srq->users) ? &srq->rq : NULL;
 }
 
 /**

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What cannot be done where it comes up: runs of QPs, calls of CQ handlers and
+ * What cannot be done where it comes up: runs of QPs, calls of handlers and
  * the frames that this host sends to itself. Each CPU has a NAPI on a dummy
  * netdev for them; anything is queued to the CPU one is on, from any context,
  * and polled in softirq with no lock held.
@@ -24,9 +24,9 @@
  * @napi: polled on this CPU, or on another one when this one has gone offline
  * @kick: schedules it, for who has claimed its poll on another CPU
  * @qps: lock-free, newest first
- * @cqs: the same
+ * @cqs, @srqs: the same
  * @qps_todo: taken off @qps and turned round; the poll's alone
- * @cqs_todo: the same of @cqs
+ * @cqs_todo, @srqs_todo: the same of @cqs and @srqs
  * @lock: guards @loop and @looped; held for a burst, or to take all
  * @loop: frames on their way to be received on this host
  * @looped: how many
@@ -37,8 +37,10 @@ struct xroce_work {
 	call_single_data_t kick;
 	struct llist_head qps;
 	struct llist_head cqs;
+	struct llist_head srqs;
 	struct llist_node *qps_todo;
 	struct llist_node *cqs_todo;
+	struct llist_node *srqs_todo;
 	spinlock_t lock;		/* loop, looped */
 	struct list_head loop;
 	u32 looped;
@@ -116,6 +118,29 @@ void xroce_env_cq_event(struct xroce_cq *cq)
 }
 
 /**
+ * xroce_env_srq_limit() - tell an SRQ's consumer soon that few requests are left
+ * @rq: the SRQ
+ *
+ * Any context. The caller knows that the SRQ's memory stays.
+ */
+void xroce_env_srq_limit(struct xroce_rq *rq)
+{
+	struct xroce_ksrq *srq = container_of(rq, struct xroce_ksrq, rq);
+	struct xroce_work *work;
+	unsigned long flags;
+
+	if (atomic_xchg(&srq->queued, 1))
+		return;
+	if (!refcount_inc_not_zero(&srq->users))
+		return;
+	local_irq_save(flags);
+	work = this_cpu_ptr(xroce_works);
+	if (llist_add(&srq->work, &work->srqs))
+		napi_schedule_irqoff(&work->napi);
+	local_irq_restore(flags);
+}
+
+/**
  * xroce_work_loop() - receive frames of this host on this host
  * @kqp: their sender
  * @f: the frames, in memory of ours
@@ -177,6 +202,18 @@ void xroce_kcq_put(struct xroce_kcq *kcq)
 }
 
 /**
+ * xroce_env_srq_put() - let go of an SRQ; its owner waits for the last to do so
+ * @rq: its receive queue
+ */
+void xroce_env_srq_put(struct xroce_rq *rq)
+{
+	struct xroce_ksrq *srq = container_of(rq, struct xroce_ksrq, rq);
+
+	if (refcount_dec_and_test(&srq->users))
+		complete(&srq->gone);
+}
+
+/**
  * xroce_kcq_settle() - wait until the handler calls owed by now have been made
  * @kcq: a kernel consumer's completion queue
  *
@@ -190,34 +227,16 @@ void xroce_kcq_settle(struct xroce_kcq *kcq)
 	wait_var_event(&kcq->handled, atomic_read(&kcq->handled) - raised >= 0);
 }
 
-/* It stays as long as its QP does. */
-static void raise_srq_event(struct ib_srq *ib, enum ib_event_type type)
+static void raise_srq_limit(struct ib_srq *ib)
 {
 	struct ib_event event = {
 		.device = ib->device,
 		.element.srq = ib,
-		.event = type,
+		.event = IB_EVENT_SRQ_LIMIT_REACHED,
 	};
 
 	if (ib->event_handler)
 		ib->event_handler(&event, ib->srq_context);
-}
-
-/* A QP of XRC has no SRQ of its own: what it took from says so itself. */
-static void raise_xrc_limits(void)
-{
-	struct xroce_ksrq *srq;
-	bool limited;
-	u32 srqn;
-
-	for (srqn = 0; (srq = xroce_table_next(&xroce_srqs, &srqn)); srqn++) {
-		spin_lock_irq(&srq->rq.lock);
-		limited = srq->rq.limited;
-		srq->rq.limited = false;
-		spin_unlock_irq(&srq->rq.lock);
-		if (limited)
-			raise_srq_event(&srq->ib, IB_EVENT_SRQ_LIMIT_REACHED);
-	}
 }
 
 static void raise_qp_events(struct xroce_kqp *kqp)
@@ -229,7 +248,6 @@ static void raise_qp_events(struct xroce_kqp *kqp)
 		[XROCE_EVENT_COMM_EST]		= IB_EVENT_COMM_EST,
 		[XROCE_EVENT_SQ_DRAINED]	= IB_EVENT_SQ_DRAINED,
 		[XROCE_EVENT_LAST_WQE]		= IB_EVENT_QP_LAST_WQE_REACHED,
-		[XROCE_EVENT_SRQ_LIMIT]		= IB_EVENT_SRQ_LIMIT_REACHED,
 	};
 	unsigned long events = xchg(&kqp->events, 0);
 	struct ib_qp *ib = kqp->ib;
@@ -241,11 +259,7 @@ static void raise_qp_events(struct xroce_kqp *kqp)
 
 	for_each_set_bit(bit, &events, ARRAY_SIZE(type)) {
 		event.event = type[bit];
-		if (bit == XROCE_EVENT_SRQ_LIMIT && !ib->srq)
-			raise_xrc_limits();
-		else if (bit == XROCE_EVENT_SRQ_LIMIT)
-			raise_srq_event(ib->srq, type[bit]);
-		else if (ib->event_handler)
+		if (ib->event_handler)
 			ib->event_handler(&event, ib->qp_context);
 	}
 }
@@ -301,6 +315,25 @@ static int poll_cqs(struct xroce_work *work, int budget)
 			llist_add(node, &work->cqs);
 		else
 			xroce_kcq_put(kcq);
+	}
+	return done;
+}
+
+static int poll_srqs(struct xroce_work *work, int budget)
+{
+	struct llist_node *node;
+	struct xroce_ksrq *srq;
+	int done;
+
+	for (done = 0; done < budget; done++) {
+		node = work_next(&work->srqs, &work->srqs_todo);
+		if (!node)
+			break;
+		srq = container_of(node, struct xroce_ksrq, work);
+		/* From here on what comes up queues it again. */
+		atomic_xchg(&srq->queued, 0);
+		raise_srq_limit(srq->ib);
+		xroce_env_srq_put(&srq->rq);
 	}
 	return done;
 }
@@ -394,6 +427,7 @@ static int work_poll(struct napi_struct *napi, int budget)
 
 	done = poll_loop(work, budget);
 	done = max(done, poll_cqs(work, budget));
+	done = max(done, poll_srqs(work, budget));
 	done = max(done, poll_qps(work, budget));
 	if (done >= budget)
 		return budget;
@@ -423,6 +457,7 @@ int xroce_work_init(void)
 		work = per_cpu_ptr(xroce_works, cpu);
 		init_llist_head(&work->qps);
 		init_llist_head(&work->cqs);
+		init_llist_head(&work->srqs);
 		spin_lock_init(&work->lock);
 		INIT_LIST_HEAD(&work->loop);
 		INIT_LIST_HEAD(&work->loop_todo);
@@ -435,7 +470,7 @@ int xroce_work_init(void)
 	return 0;
 }
 
-/* All QPs and CQs have gone, and with them what was queued. */
+/* All QPs, CQs and SRQs have gone, and with them what was queued. */
 void xroce_work_exit(void)
 {
 	struct xroce_work *work;

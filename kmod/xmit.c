@@ -101,8 +101,8 @@ static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
 	struct sk_buff *skb;
 
 	skb = frame_give_up(kqp, f);
-	/* Its MTU has become less than the path MTU that was agreed on. */
-	if (skb->len > READ_ONCE(skb->dev->mtu)) {
+	/* Its MTU may have become less than the path MTU that was agreed on. */
+	if (skb->len > READ_ONCE(skb->dev->mtu) || !xroce_link_active(kqp->link)) {
 		kfree_skb(skb);
 		return 0;
 	}

@@ -104,7 +104,7 @@ struct xroce_link {
 	struct xroce_kqp __rcu *gsi;
 	time64_t gsi_second;
 	struct mutex group_lock;	/* writers of groups, membership */
-	DECLARE_HASHTABLE(groups, 6);
+	DECLARE_HASHTABLE(groups, 8);
 	u32 group_count;
 	struct mutex bound_lock;	/* bound, bound_count, see counter.c */
 	struct list_head bound;
@@ -121,9 +121,12 @@ struct xroce_gid {
 	struct rcu_head rcu;
 };
 
+extern u32 xroce_gid_seed;
+
+/* Addresses are a user's choice: which of them meet in a bucket is not. */
 static inline u32 xroce_gid_hash(const union ib_gid *gid)
 {
-	return jhash2((const u32 *)gid->raw, 4, 0);
+	return jhash2((const u32 *)gid->raw, 4, xroce_gid_seed);
 }
 
 /**
@@ -262,17 +265,30 @@ struct xroce_ibqp {
 };
 
 /**
- * struct xroce_ksrq - a shared receive queue; its QPs hold it by ib_core's count
+ * struct xroce_ksrq - a shared receive queue's living part; goes by RCU
  * @entry: XRC: how it is found by its number, by QPs that do not hold it
+ * @users: 1 for the owner, 1 while queued for its limit event and 1 for each packet
+ *	of XRC that is for it
+ * @queued: in a CPU's work list
  */
 struct xroce_ksrq {
-	struct ib_srq ib;
 	struct xroce_rq rq;
 	struct xroce_entry entry;
+	struct ib_srq *ib;
 	struct xroce_umem_ring *ring;
 	u32 max_wr;
+	refcount_t users;
+	atomic_t queued;
+	struct llist_node work;
+	struct completion gone;
 	struct mutex modify;		/* ring, max_wr */
 	spinlock_t post_lock;		/* kernel consumers: one post */
+	struct rcu_head rcu;
+};
+
+struct xroce_ibsrq {
+	struct ib_srq ib;
+	struct xroce_ksrq *ksrq;
 };
 
 /**
@@ -327,7 +343,7 @@ struct xroce_ibmw {
 #define xroce_dev_link(p)	container_of(p, struct xroce_link, dev)
 #define to_kqp(p)	(container_of(p, struct xroce_ibqp, ib)->kqp)
 #define xroce_qp_kqp(p)	container_of(p, struct xroce_kqp, qp)
-#define to_ksrq(p)	container_of(p, struct xroce_ksrq, ib)
+#define to_ksrq(p)	(container_of(p, struct xroce_ibsrq, ib)->ksrq)
 #define to_kah(p)	(container_of(p, struct xroce_ibah, ib)->kah)
 #define to_kcq(p)	(container_of(p, struct xroce_ibcq, ib)->kcq)
 #define xroce_cq_kcq(p)	container_of(p, struct xroce_kcq, cq)

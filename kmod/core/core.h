@@ -134,8 +134,7 @@ struct xroce_rwqe {
  * @lock: irqsave, held to copy one element: guards @cons and @limit
  * @cons: the true consumer index
  * @pd: whose memory its requests may name; NULL: the QP's
- * @limit: shared: raise XROCE_EVENT_SRQ_LIMIT once when fewer are left, 0: never
- * @limited: it is to be raised, for a queue of XRC
+ * @limit: shared: xroce_env_srq_limit() once when fewer are left, 0: never
  * @xrcd: XRC: its domain, compared only; else NULL
  * @cq: XRC: where what it receives completes
  */
@@ -146,7 +145,6 @@ struct xroce_rq {
 	u32 max_sge;
 	u32 cons;
 	u32 limit;
-	bool limited;
 	const void *pd;
 	const void *xrcd;
 	struct xroce_cq *cq;
@@ -533,7 +531,6 @@ enum xroce_event {
 	XROCE_EVENT_COMM_EST,
 	XROCE_EVENT_SQ_DRAINED,
 	XROCE_EVENT_LAST_WQE,
-	XROCE_EVENT_SRQ_LIMIT,	/* of the QP's SRQ */
 };
 
 /* Values of enum ib_qp_attr_mask, as far as the core has use for them. */
@@ -726,6 +723,7 @@ void xroce_env_defer(struct xroce_qp *qp);
 void xroce_env_cq_event(struct xroce_cq *cq);
 void xroce_env_cq_error(struct xroce_cq *cq);
 void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event);
+void xroce_env_srq_limit(struct xroce_rq *rq);
 #ifndef xroce_env_count
 void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n);
 #endif
@@ -733,6 +731,7 @@ struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn);
 struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key);
 const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah);
 struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn);
+void xroce_env_srq_put(struct xroce_rq *rq);
 bool xroce_env_local(struct xroce_rx *rx);
 bool xroce_env_neigh(struct xroce_rx *rx);
 u32 xroce_env_group(struct xroce_rx *rx);

@@ -511,8 +511,12 @@ bool xroce_xrc_begin(struct xroce_qp *qp, u32 srqn)
 {
 	struct xroce_rq *rq = xroce_env_srq(qp->dev, srqn);
 
-	if (!rq || rq->xrcd != qp->xrcd)
+	if (!rq)
 		return false;
+	if (rq->xrcd != qp->xrcd) {
+		xroce_env_srq_put(rq);
+		return false;
+	}
 	qp->rq = rq;
 	qp->rcq = rq->cq;
 	qp->resp.pd = rq->pd;
@@ -525,6 +529,7 @@ bool xroce_xrc_begin(struct xroce_qp *qp, u32 srqn)
  */
 void xroce_xrc_end(struct xroce_qp *qp)
 {
+	xroce_env_srq_put(qp->rq);
 	qp->rq = NULL;
 	qp->rcq = NULL;
 	qp->resp.pd = NULL;

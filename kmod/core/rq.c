@@ -101,14 +101,12 @@ int xroce_rq_take(struct xroce_qp *qp)
 	smp_store_release(&rq->ring->cons, ++rq->cons);
 	ret = hdr.num_sge > rq->max_sge ? -EINVAL : 1;
 	few = n - 1 < rq->limit;
-	if (few) {
+	if (few)
 		rq->limit = 0;
-		rq->limited = true;
-	}
 out:
 	spin_unlock_irqrestore(&rq->lock, flags);
 	if (few)
-		xroce_env_qp_event(qp, XROCE_EVENT_SRQ_LIMIT);
+		xroce_env_srq_limit(rq);
 	if (ret > 0) {
 		for (i = 0; i < wqe->num_sge; i++)
 			len += wqe->sge[i].length;

@@ -208,7 +208,12 @@ void xroce_env_cq_error(struct xroce_cq *cq)
 
 void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
 {
-	MUST(qp == env.qp && event <= XROCE_EVENT_SRQ_LIMIT);
+	MUST(qp == env.qp && event <= XROCE_EVENT_LAST_WQE);
+}
+
+void xroce_env_srq_limit(struct xroce_rq *rq)
+{
+	MUST(rq == env.qp->rq && !rq->lock.held);
 }
 
 void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
@@ -242,7 +247,17 @@ struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn)
 {
 	(void)dev;
 	MUST(srqn <= XROCE_QPN_MASK);
-	return srqn / 4 == 1 ? env.srq : NULL;
+	if (srqn / 4 != 1)
+		return NULL;
+	MUST(!env.srq_held);
+	env.srq_held = true;
+	return env.srq;
+}
+
+void xroce_env_srq_put(struct xroce_rq *rq)
+{
+	MUST(rq == env.srq && env.srq_held);
+	env.srq_held = false;
 }
 
 bool xroce_env_local(struct xroce_rx *rx)

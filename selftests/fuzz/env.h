@@ -25,6 +25,7 @@ struct fuzz_wire {
 /**
  * struct fuzz_env - what the input can do to the core's surroundings
  * @av: the way from the QP to itself
+ * @srq_held: by a packet for it
  * @room: frames that the device still takes
  * @no_mem: frames to be refused
  * @linear: all of a frame in its first segment
@@ -37,6 +38,7 @@ struct fuzz_env {
 	struct xroce_mr *mr[6];
 	struct xroce_ah *ah[2];
 	struct xroce_rq *srq;
+	bool srq_held;
 	const struct xroce_av *av;
 	u64 now;
 	u64 due;

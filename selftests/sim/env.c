@@ -317,18 +317,22 @@ void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
 	sim_trace("%u: event %u", ep->idx, event);
 	ep->events |= 1 << event;
 	ep->event[event]++;
-	if (event == XROCE_EVENT_SRQ_LIMIT) {
-		sim_check(ep->srq, "QP %u: limit event without SRQ", ep->idx);
-		ep->srq->limits++;
-		sim_check(ep->srq->limits <= ep->srq->limits_due ||
-			  W->checks_off, "QP %u: limit event not wanted",
-			  ep->idx);
-	}
 	if ((event == XROCE_EVENT_QP_REQ_ERR ||
 	     event == XROCE_EVENT_QP_ACCESS_ERR) && !W->checks_off)
 		check_fault(ep);
 	if (event == XROCE_EVENT_SQ_DRAINED && !W->checks_off)
 		check_drained(ep);
+}
+
+void xroce_env_srq_limit(struct xroce_rq *rq)
+{
+	struct sim_srq *srq = container_of(rq, struct sim_srq, rq);
+
+	sim_check(!(held >> 2), "a limit event under a queue's lock");
+	sim_trace("a limit event");
+	srq->limits++;
+	sim_check(srq->limits <= srq->limits_due || W->checks_off,
+		  "limit event not wanted");
 }
 
 void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
@@ -396,7 +400,18 @@ struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn)
 	struct sim_srq *srq = node_of(dev)->xsrq[(srqn & 0xff) % SIM_SRQS];
 
 	sim_check(bh_off, "SRQ look-up with BH on");
-	return srq && srq->number == srqn ? &srq->rq : NULL;
+	if (!srq || srq->number != srqn)
+		return NULL;
+	srq->held++;
+	return &srq->rq;
+}
+
+void xroce_env_srq_put(struct xroce_rq *rq)
+{
+	struct sim_srq *srq = container_of(rq, struct sim_srq, rq);
+
+	sim_check(srq->held, "SRQ %u let go of by whom it was not held", srq->number);
+	srq->held--;
 }
 
 bool xroce_env_local(struct xroce_rx *rx)

@@ -282,7 +282,9 @@ bug sqd-stale-event qp 'if (attr->state != XROCE_QPS_SQD)\n\t\t\tqp->sqd_notify 
 bug sqd-fails req 'if (!e->started && qp->hot.state == XROCE_QPS_SQD)' 'if (0)'
 
 # shared receive queues
-bug xrc-any-domain resp ' || rq->xrcd != qp->xrcd' ''
+bug xrc-any-domain resp 'if (rq->xrcd != qp->xrcd) {' 'if (0) {'
+bug xrc-held resp '\txroce_env_srq_put(qp->rq);\n' ''
+bug xrc-held-refused resp '\t\txroce_env_srq_put(rq);\n' ''
 bug xrc-qp-pd resp 'qp->resp.pd = rq->pd;' 'qp->resp.pd = qp->pd;'
 bug xrc-pd-read resp 'rd->pd = resp->pd;' 'rd->pd = qp->pd;'
 bug srq-resize-taken rq 'WRITE_ONCE(ring->cons, rq->cons);' ''
@@ -291,7 +293,7 @@ bug srq-pd resp '.off = pkt->hdr_len, .pd = qp->rq->pd,' \
 	'.off = pkt->hdr_len,'
 bug srq-pd-ud dgram '.off = rx->pkt.hdr_len, .pd = qp->rq->pd,' \
 	'.off = rx->pkt.hdr_len,'
-bug srq-limit-again rq '\t\trq->limit = 0;\n\t\trq->limited' '\t\trq->limited'
+bug srq-limit-again rq 'rq->limit = 0;' ';'
 bug srq-limit-late rq 'few = n - 1 < rq->limit;' 'few = n < rq->limit;'
 bug srq-flushed qp 'if (qp->srq || !qp->rq)\n\t\treturn;\n\tfor (left' \
 	'if (!qp->rq)\n\t\treturn;\n\tfor (left'

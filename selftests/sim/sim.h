@@ -353,6 +353,7 @@ struct sim_unrel {
  * @posted: those that nobody has taken yet
  * @cq: XRC: where all that it receives completes; NULL: not for XRC
  * @number: XRC: what packets name it by
+ * @held: XRC: by packets for it
  * @limit: as the user armed it, 0: not; @limits_due, @limits: events
  */
 struct sim_srq {
@@ -374,6 +375,7 @@ struct sim_srq {
 	u32 limit;
 	u32 limits_due;
 	u32 limits;
+	u32 held;
 };
 
 /**
@@ -556,7 +558,7 @@ struct sim_ep {
 	bool in_xmit;
 	bool defer_pending;
 	u32 events;		/* 1 << enum xroce_event */
-	u32 event[XROCE_EVENT_SRQ_LIMIT + 1];
+	u32 event[XROCE_EVENT_LAST_WQE + 1];
 };
 
 struct sim_conn {

@@ -34,6 +34,7 @@ void sim_srq_free(struct sim_srq *srq)
 {
 	if (!srq)
 		return;
+	sim_check(!srq->held, "SRQ %u is held for ever", srq->number);
 	while (srq->posted.n)
 		free(sim_list_pop(&srq->posted));
 	free(srq->rq.ring);

@@ -147,6 +147,10 @@ void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
 {
 }
 
+void xroce_env_srq_limit(struct xroce_rq *rq)
+{
+}
+
 void xroce_env_count(struct xroce_dev *d, enum xroce_counter c, u32 n)
 {
 }
@@ -166,6 +170,10 @@ const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah)
 	(void)dev;
 	(void)ah;
 	return NULL;
+}
+
+void xroce_env_srq_put(struct xroce_rq *rq)
+{
 }
 
 struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn)

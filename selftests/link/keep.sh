@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# What a user of a link has of it and of its netdev is no more than he was given:
+# not another namespace's network, not another's memberships, and no long wait.
+#
+#   +----------+         +----------+
+#   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
+#   +----------+         +----------+
+#        h3: where h1's moves to
+#
+# XROCE_XDP=off|generic|native
+
+# shellcheck disable=SC2317
+# shellcheck source-path=SCRIPTDIR
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+DEVTYPE=xroce
+. ../lib/topo.sh
+
+topo_need rdmatool
+topo_direct 1500
+label="xroce $XROCE_XDP"
+NS3=h3-$$
+
+try "$label: links" rdma_up
+index=$(gid_index "$NS1" "$RDMA1" "$V4.1")
+
+ready() { grep -q ready "$TOPO_TMP/keep"; }
+# keep ARGUMENT... - in the background; his pid is in $keeper
+keep() {
+	bg "$NS1" ./keep "$RDMA1" "$index" "$@" >"$TOPO_TMP/keep" 2>&1
+	keeper=$!
+}
+all_nodes() { in_ns "$NS1" ip maddr show dev "$ETH1" | grep -qE 'inet6 ff02::1( |$)'; }
+
+# A group that the host itself is in: who left it before the netdev lost its IP,
+# and got it back, does not leave it again
+keep group ff02::1
+try "$label: a QP in the group of all nodes" wait_for 20 ready
+lose_ip() {
+	in_ns "$NS1" ip link set "$ETH1" mtu 1200 &&
+		wait_for 10 eval "! all_nodes" &&
+		in_ns "$NS1" ip link set "$ETH1" mtu 1500 &&
+		wait_for 10 all_nodes
+}
+try "$label: its netdev loses IPv6, and has it again" lose_ip
+bg_end "$keeper"
+try "$label: which is in that group still" all_nodes
+
+# A grace period each would be more than ten seconds
+soon() {
+	local xrc other
+	read -r xrc other < <(in_ns "$NS1" ./keep "$RDMA1" "$index" srqs 1000) || return
+	echo "$xrc ms, others $other ms"
+	[ "$xrc" -lt $((3 * other + 5000)) ]
+}
+try "$label: a thousand SRQs of XRC end about as soon as others" soon
+
+sent() { counter "$NS2" "$RDMA2" drop_no_qp; }
+# changes SECONDS - packets came within that time
+changes() {
+	local was
+	was=$(sent)
+	wait_for "$1" eval "[ \$(sent) != $was ]"
+}
+keep call "::ffff:$V4.2"
+try "$label: a call that does not come back" wait_for 20 ready
+try "$label: and a QP that sends" changes 10
+ip netns add "$NS3"
+move() {
+	in_ns "$NS1" ip link set "$ETH1" netns "$NS3" &&
+		ip -n "$NS3" addr add "$V4.1/24" dev "$ETH1" &&
+		ip -n "$NS3" link set "$ETH1" up
+}
+try "$label: its netdev moves to another namespace" move
+reaches() { in_ns "$NS3" ping -c 1 -W 1 "$V4.2"; }
+try "$label: which reaches the peer" wait_for 10 reaches
+silent() { ! changes 5; }
+try "$label: the QP does not, while the call lasts" silent
+there() { pgrep -x keep >/dev/null; }
+try "$label: which it does" there
+bg_end "$keeper"
+gone() { ! in_ns "$NS1" rdma link show "$RDMA1/1" 2>/dev/null; }
+try "$label: the link ends with it" wait_for 20 gone
+ip netns del "$NS3"
+tap_end
