@@ -48,3 +48,26 @@ rc_took_xdp() {
 			"XDP took $taken and left $left to the stack" ;;
 	esac
 }
+
+# counters - of both ends, a line each
+counters() {
+	local ns
+	for ns in "$NS1 $RDMA1" "$NS2 $RDMA2"; do
+		in_ns "${ns% *}" rdmatool -d -j stat show "${ns#* }" | jq -r '.[0] |
+			paths(numbers) as $p | "\($p[-1]) \(getpath($p))"' |
+			sed "s/^/${ns#* } /"
+	done
+}
+
+# no_loss - what one end has sent the other has received, both ways
+no_loss() {
+	awk -v a="$RDMA1" -v b="$RDMA2" '
+		{ n[$1, $2] += $3 }
+		END {
+			print n[a, "sent_pkts"], n[b, "rcvd_pkts"],
+			      n[b, "sent_pkts"], n[a, "rcvd_pkts"]
+			exit !(n[a, "sent_pkts"] > 10000 &&
+			       n[a, "sent_pkts"] == n[b, "rcvd_pkts"] &&
+			       n[b, "sent_pkts"] == n[a, "rcvd_pkts"])
+		}' "$1"
+}

@@ -27,29 +27,6 @@ MAY_DIFFER+='|ack_requests_resent|tx_untaken|xdp_[a-z_]*'
 # A netdev without XDP keeps no order from CPU to CPU
 MAY_DIFFER+='|out_of_sequence|naks_seq_sent|packet_seq_err|implied_nak_seq_err|retransmitted_pkts'
 
-# counters - of both ends, a line each
-counters() {
-	local ns
-	for ns in "$NS1 $RDMA1" "$NS2 $RDMA2"; do
-		in_ns "${ns% *}" rdmatool -d -j stat show "${ns#* }" | jq -r '.[0] |
-			paths(numbers) as $p | "\($p[-1]) \(getpath($p))"' |
-			sed "s/^/${ns#* } /"
-	done
-}
-
-# no_loss - what one end has sent the other has received, both ways
-no_loss() {
-	awk -v a="$RDMA1" -v b="$RDMA2" '
-		{ n[$1, $2] += $3 }
-		END {
-			print n[a, "sent_pkts"], n[b, "rcvd_pkts"],
-			      n[b, "sent_pkts"], n[a, "rcvd_pkts"]
-			exit !(n[a, "sent_pkts"] > 10000 &&
-			       n[a, "sent_pkts"] == n[b, "rcvd_pkts"] &&
-			       n[b, "sent_pkts"] == n[a, "rcvd_pkts"])
-		}' "$1"
-}
-
 # alike A B LINES - the same lines, and enough of them
 alike() {
 	wc -l "$1"

@@ -20,6 +20,7 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
+. ../lib/rc.sh
 
 topo_need rdmatool bpftool nsenter ethtool
 [ "$XROCE_XDP" != off ] || skip_all "XDP is off"
@@ -322,23 +323,37 @@ change_modes() {
 	done
 }
 
-# changing WHAT - that change_WHAT does over and over is seen by nobody
+# In and out where no driver has to take its rings down
+change_generic() {
+	local mode
+	while [ ! -e "$TOPO_TMP/enough" ]; do
+		for mode in off generic; do
+			n1 rdmatool link set "$RDMA1" xdp "$mode" || return
+			n2 rdmatool link set "$RDMA2" xdp "$mode" || return
+			echo "$mode" >>"$TOPO_TMP/changes"
+			sleep 0.1
+		done
+	done
+}
+
+# changing WHAT [OPTION...] - that change_WHAT does over and over is seen by nobody
 changing() {
-	local pid status=0
+	local what=$1 pid status=0
+	shift
 	rm -f "$TOPO_TMP/enough"
 	: >"$TOPO_TMP/changes"
-	"change_$1" &
+	"change_$what" &
 	pid=$!
 	topo_pids+=("$pid")
-	rc "$1 change" forward -m 1024 -r 40 mix many
+	rc "$what change" forward -m 1024 -r 40 "$@" mix many
 	# few of them, where the machine has other things to do
 	while [ "$(wc -l <"$TOPO_TMP/changes")" -le 4 ] && kill -0 "$pid" 2>/dev/null; do
-		rc "$1 go on to change" forward -m 1024 -r 40 mix many
+		rc "$what go on to change" forward -m 1024 -r 40 "$@" mix many
 	done
 	: >"$TOPO_TMP/enough"
 	wait "$pid" || status=$?
 	try "they could always be changed" [ "$status" = 0 ]
-	try "$1 changed $(wc -l <"$TOPO_TMP/changes") times" \
+	try "$what changed $(wc -l <"$TOPO_TMP/changes") times" \
 		[ "$(wc -l <"$TOPO_TMP/changes")" -gt 4 ]
 }
 
@@ -346,6 +361,16 @@ under_change() {
 	topo_direct 4200
 	try "two hosts" rdma_up
 	changing modes
+	topo_clear
+}
+
+# So slow a timer that nothing is taken for lost
+lossless_change() {
+	topo_direct 4200
+	try "two hosts" rdma_up
+	changing generic -t 22
+	counters >"$TOPO_TMP/all"
+	try "and nothing was lost" no_loss "$TOPO_TMP/all"
 	topo_clear
 }
 
@@ -509,7 +534,9 @@ between_others
 for_us
 to_a_cpu
 in_place
-if [ "$XROCE_XDP" = native ]; then
+if [ "$XROCE_XDP" = generic ]; then
+	lossless_change
+else
 	under_change
 	steered_anew
 	scribbled
