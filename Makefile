@@ -47,15 +47,20 @@ rdmatool: bpf
 		$(call lib,libnl-route-3.0,libnl-route-3-dev) \
 		$(call lib,zlib,zlib1g-dev))
 
-# Installs what was built
+# Installs what was built, and says what was not
+not_built = echo "$1: not built, not installed"
 install:
 	@if [ -e kmod/xroce.ko ]; then set -ex; \
 		install -D -m 644 kmod/xroce.ko $(MODDIR)/xroce.ko; \
 		strip --strip-debug $(MODDIR)/xroce.ko; \
-		[ -n "$(DESTDIR)" ] || depmod $(KVER); fi
-	@if ls userlib/*.so >/dev/null 2>&1; then $(MAKE) -C userlib install; fi
-	@if [ -e bpf/xroce.bpf.o ]; then $(MAKE) -C bpf install; fi
-	@if [ -e rdmatool/rdmatool ]; then $(MAKE) -C rdmatool install; fi
+		[ -n "$(DESTDIR)" ] || depmod $(KVER); \
+	else $(call not_built,kmod); fi
+	@if ls userlib/*.so >/dev/null 2>&1; then $(MAKE) -C userlib install; \
+	else $(call not_built,userlib); fi
+	@if [ -e bpf/xroce.bpf.o ]; then $(MAKE) -C bpf install; \
+	else $(call not_built,bpf); fi
+	@if [ -e rdmatool/rdmatool ]; then $(MAKE) -C rdmatool install; \
+	else $(call not_built,rdmatool); fi
 	@for m in $(wildcard docs/man/*.[1-8]); do \
 		install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; done
 

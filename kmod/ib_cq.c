@@ -14,7 +14,8 @@ static void xroce_kcq_destroy(struct xroce_kcq *kcq)
 	/* Its QPs are gone: nothing is posted; its handler may be queued. */
 	xroce_kcq_put(kcq);
 	wait_for_completion(&kcq->gone);
-	/* A dump of resources may be looking. */
+	/* A dump of resources may be looking, under RCU. */
+	WRITE_ONCE(to_kcq(kcq->ib), NULL);
 	spin_lock_irq(&kcq->cq.lock);
 	kcq->cq.ring = NULL;
 	spin_unlock_irq(&kcq->cq.lock);
@@ -76,11 +77,7 @@ err_free:
 
 static int xroce_ib_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
-	struct xroce_kcq *kcq = to_kcq(ib);
-
-	/* A dump of resources may be looking, under RCU. */
-	WRITE_ONCE(container_of(ib, struct xroce_ibcq, ib)->kcq, NULL);
-	xroce_kcq_destroy(kcq);
+	xroce_kcq_destroy(to_kcq(ib));
 	return 0;
 }
 

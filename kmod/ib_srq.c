@@ -15,7 +15,8 @@ static void ksrq_destroy(struct xroce_ksrq *srq)
 		xroce_table_del(&xroce_srqs, &srq->entry);
 	xroce_env_srq_put(&srq->rq);
 	wait_for_completion(&srq->gone);
-	/* A dump of resources may be looking. */
+	/* A dump of resources may be looking, under RCU. */
+	WRITE_ONCE(to_ksrq(srq->ib), NULL);
 	spin_lock_irq(&srq->rq.lock);
 	srq->rq.ring = NULL;
 	spin_unlock_irq(&srq->rq.lock);
@@ -26,11 +27,7 @@ static void ksrq_destroy(struct xroce_ksrq *srq)
 
 static int xroce_ib_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 {
-	struct xroce_ksrq *srq = to_ksrq(ib);
-
-	/* A dump of resources may be looking, under RCU. */
-	WRITE_ONCE(to_ksrq(ib), NULL);
-	ksrq_destroy(srq);
+	ksrq_destroy(to_ksrq(ib));
 	return 0;
 }
 

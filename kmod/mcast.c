@@ -42,7 +42,9 @@ static int group_join(struct xroce_link *link, struct xroce_group *g)
 	int err = 0;
 
 	rtnl_lock();
-	if (ipv6_addr_v4mapped(addr)) {
+	if (!net_eq(dev_net(link->ndev), link->net)) {
+		err = -ENODEV;
+	} else if (ipv6_addr_v4mapped(addr)) {
 		g->in_dev = in_dev_get(link->ndev);
 		if (g->in_dev)
 			ip_mc_inc_group(g->in_dev, addr->s6_addr32[3]);

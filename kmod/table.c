@@ -112,7 +112,7 @@ void *xroce_table_next(struct xroce_table *t, u32 *number)
  * @t: the table
  * @e: its entry
  *
- * Who has found it may use it until an RCU grace period has passed.
+ * Who has found it may look at it until an RCU grace period has passed.
  */
 void xroce_table_del(struct xroce_table *t, struct xroce_entry *e)
 {

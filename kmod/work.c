@@ -24,9 +24,11 @@
  * @napi: polled on this CPU, or on another one when this one has gone offline
  * @kick: schedules it, for who has claimed its poll on another CPU
  * @qps: lock-free, newest first
- * @cqs, @srqs: the same
+ * @cqs: the same
+ * @srqs: the same
  * @qps_todo: taken off @qps and turned round; the poll's alone
- * @cqs_todo, @srqs_todo: the same of @cqs and @srqs
+ * @cqs_todo: the same of @cqs
+ * @srqs_todo: the same of @srqs
  * @lock: guards @loop and @looped; held for a burst, or to take all
  * @loop: frames on their way to be received on this host
  * @looped: how many

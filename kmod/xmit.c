@@ -101,8 +101,12 @@ static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
 	struct sk_buff *skb;
 
 	skb = frame_give_up(kqp, f);
-	/* Its MTU may have become less than the path MTU that was agreed on. */
-	if (skb->len > READ_ONCE(skb->dev->mtu) || !xroce_link_active(kqp->link)) {
+	/*
+	 * Its MTU has become less than the path MTU that was agreed on; or it is
+	 * another namespace's.
+	 */
+	if (skb->len > READ_ONCE(skb->dev->mtu) ||
+	    !net_eq(dev_net(skb->dev), kqp->link->net)) {
 		kfree_skb(skb);
 		return 0;
 	}

@@ -2,7 +2,8 @@
 /*
  * The module's own objects around the core's, and who offers what to whom.
  * Each object is freed one grace period after its last user let go of it, so a
- * look-up under RCU (which BH off is) needs no reference of its own.
+ * look-up under RCU (which BH off is) needs no reference of its own; of an SRQ,
+ * whose ring goes at once, it takes one.
  */
 #ifndef XROCE_H
 #define XROCE_H
@@ -420,8 +421,8 @@ int xroce_table_init(void);
 void xroce_table_exit(void);
 
 /*
- * work.c: each CPU's NAPI, on which deferred QPs run and CQ handlers are called.
- * Whoever frees a QP or CQ first drops its own reference and waits for @gone.
+ * work.c: each CPU's NAPI, on which deferred QPs run and handlers are called.
+ * Whoever frees a QP, CQ or SRQ first drops its own reference and waits for @gone.
  */
 u32 xroce_work_loop(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n);
 void xroce_kqp_put(struct xroce_kqp *kqp);

@@ -213,6 +213,7 @@ static void set_xdp_auto(const struct xlink *xl)
 		XROCE_XDP_MODE_NATIVE, XROCE_XDP_MODE_GENERIC,
 	};
 	char why[300] = "", policy[POLICY_MAX];
+	struct xlink now;
 	size_t i;
 
 	if (!begin_xdp(xl, policy)) {
@@ -232,8 +233,9 @@ static void set_xdp_auto(const struct xlink *xl)
 		snprintf(why + at, sizeof(why) - at, "%snot %s: %s",
 			 at ? "; " : "", xdp_modes[best[i]], xdp_why());
 	}
-	warn("link %s: xdp %s (%s)", xl->name, xdp_mode_name(xl->xdp_mode), why);
 	put_back_xdp(xl, policy);
+	if (xlink_get(xl->name, &now))
+		warn("link %s: xdp %s (%s)", now.name, xdp_mode_name(now.xdp_mode), why);
 }
 
 static void nldev_del(const char *name, u32 index)

@@ -702,9 +702,11 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout);
  *	the first of those has become NULL, the device had no room and it is gone.
  * xroce_env_defer(): call xroce_qp_run() soon, never from within this call.
  * xroce_env_cq_event(): run the CQ's handler soon, never from within this call.
- * xroce_env_qp(), xroce_env_mr(), xroce_env_ah(), xroce_env_srq(): look-up; what
- *	they return stays valid while BH stay off. A trusted QP's work request names its
- *	address handle itself.
+ * xroce_env_qp(), xroce_env_mr(), xroce_env_ah(): look-up; what they return stays
+ *	valid while BH stay off. A trusted QP's work request names its address handle
+ *	itself.
+ * xroce_env_srq(): look-up; what it returns stays until xroce_env_srq_put().
+ * xroce_env_srq_limit(): raise the SRQ's event soon, never from within this call.
  * xroce_env_local(): is the packet's destination an address of its link.
  * xroce_env_neigh(): could what came to QP 1 be answered without waiting for the
  *	sender's link-layer address; who says no sees to it that it soon can.

@@ -230,7 +230,7 @@ tcp() {
 	local perf lat how
 	bg "$NS2" iperf3 -s >/dev/null 2>&1
 	perf=$!
-	wait_for 20 eval "n2 ss -Hltn 'sport = :5201' | grep -q ." || die "iperf3 -s"
+	wait_for 20 tcp_listens 5201 || die "iperf3 -s"
 	for how; do
 		case $how in
 		segments)	offloads tso=off gso=off gro=off ;;
@@ -242,7 +242,7 @@ tcp() {
 	[[ " $* " == *' offloads '* ]] || return 0
 	bg "$NS2" qperf >/dev/null 2>&1
 	perf=$!
-	wait_for 20 eval "n2 ss -Hltn 'sport = :19765' | grep -q ." || die "qperf"
+	wait_for 20 tcp_listens 19765 || die "qperf"
 	if lat=$(n1 timeout 100000 qperf "$V4.2" -P 5 -t 1 -m 8 tcp_lat |
 		 awk '$1 == "latency" { u["ns"] = 1; u["us"] = 1e3; u["ms"] = 1e6
 			printf "%d", $3 * u[$4] }') && [ -n "$lat" ]; then

@@ -170,11 +170,10 @@ test_filters() {
 	try "$XROCE_XDP: nothing was for QP 1" jq -e '.frames == []' \
 		"$TOPO_TMP/qp.json"
 	# of the next one
-	start all "$RNS1" "$RDMA1"
 	bg "$RNS2" ibv_rc_pingpong -e -d "$RDMA2" -n 100000000 \
 		-g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" >/dev/null 2>&1
 	pid2=$!
-	wait_for 30 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
+	wait_for 30 tcp_listens 18515
 	bg "$RNS1" ibv_rc_pingpong -e -d "$RDMA1" -n 100000000 \
 		-g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
 	pid1=$!
@@ -186,11 +185,10 @@ test_filters() {
 		"qp $qpn sent_pkts" '[.frames[] | select(.comment == $want)] |
 		length')" = 7
 	try "$XROCE_XDP: -t ends a capture without packets" \
-		test "$(r1 timeout 20 rdmatool -j capture "$RDMA1" peer 192.0.2.1 -t 1 \
+		test "$(r1 timeout -s KILL 20 rdmatool -j capture "$RDMA1" peer 192.0.2.1 -t 1 \
 		2>/dev/null | jq -c .frames)" = '[]'
 	bg_end "$pid1"
 	bg_end "$pid2"
-	stop all >/dev/null
 }
 
 # The reader sleeps while a small ring overflows: packets are lost, not traffic

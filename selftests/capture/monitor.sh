@@ -44,7 +44,7 @@ test_qps() {
 	wait_for 20 grep -q monitoring "$TOPO_TMP/err2"
 	bg "$RNS2" ib_send_bw -F -d "$RDMA2" -x "$index2" -D 60 >/dev/null 2>&1
 	server=$!
-	wait_for 30 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
+	wait_for 30 tcp_listens 18515
 	bg "$RNS1" ib_send_bw -F -d "$RDMA1" -x "$index1" -D 60 "$V4.2" \
 		>/dev/null 2>&1
 	client=$!

@@ -44,10 +44,7 @@ hello_listens() {
 
 topo_direct "${XROCE_MTU:-4500}"
 label="$DEVTYPE1-$DEVTYPE2 $XROCE_XDP"
-if ! why=$(rdma_up 2>&1); then
-	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
-	tap_end
-fi
+rdma_devices "$label"
 for ip in "$V4.1 $V4.2" "$V6:1 $V6:2"; do
 	# shellcheck disable=SC2086
 	set -- $ip

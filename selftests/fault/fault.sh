@@ -21,11 +21,7 @@ ack_timeout=14
 [ ! -e /proc/lockdep_stats ] || ack_timeout=18
 topo_middle "${XROCE_MTU:-4500}"
 label="$DEVTYPE $XROCE_XDP"
-if ! why=$(rdma_up 2>&1); then
-	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
-	tap_end
-fi
-ok "$label: devices, XDP mode as asked for"
+rdma_devices "$label"
 
 rx_packets() {
 	nm ip -s -j link show dev "$1" | jq '.[0].stats64.rx.packets'

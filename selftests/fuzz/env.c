@@ -336,6 +336,7 @@ void fuzz_rx(const u8 *ip, u32 len)
 	fr.rx.ce = (ip[0] >> 4 == 4 ? ip[1] & 3 : ip[1] >> 4 & 3) == 3;
 	env.bh++;
 	xroce_rx(&fr.rx);
+	MUST(!env.srq_held);
 	env.bh--;
 	free(p);
 }

@@ -20,8 +20,6 @@ SECONDS_OF=4 RATE=500
 LEAST=$((SECONDS_OF * RATE / 2))	# dropped; where everything is checked, less is sent
 [ ! -e /sys/kernel/debug/kmemleak ] || LEAST=$((LEAST / 4))
 
-mac() { in_ns "$1" cat "/sys/class/net/$2/address"; }
-
 flood() {
 	n1 ./flood "$ETH1" "$(mac "$NS2" "$ETH2")" 02:00:00:00:00:09 "$V4.2" "$V4.9" \
 		req "$SECONDS_OF" "$RATE"
@@ -61,10 +59,7 @@ gone() { r2 timeout 30 rdma link del "$RDMA2"; }
 topo_need rping rdmatool
 topo_direct 1500
 label="$XROCE_XDP"
-if ! why=$(rdma_up 2>&1); then
-	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
-	tap_end
-fi
+rdma_devices "$label"
 try "$label: who is there is served meanwhile" served
 try "$label: IPv4: who has yet to be resolved is served" stranger "$V4.2" "$V4.1"
 try "$label: IPv6: who has yet to be resolved is served" stranger "$V6:2" "$V6:1"

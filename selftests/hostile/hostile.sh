@@ -20,10 +20,6 @@ seconds=${XROCE_LONG:+600}
 seconds=${XROCE_HOSTILE_S:-${seconds:-60}}
 
 # XDP frames that h1's driver has been given to send
-xdp_sent() {
-	n1 ethtool -S "$ETH1" | awk '/tx_queue_.*_xdp_xmit:/ { n += $2 } END { print n + 0 }'
-}
-
 # garbage [ENVIRONMENT] - and it is not all within h1: connected QPs of h2 are reached
 garbage() {
 	local pkts sent

@@ -43,12 +43,7 @@ if [ -e /sys/kernel/debug/kmemleak ]; then
 fi
 topo_middle 1500
 label="$XROCE_XDP"
-if ! why=$(rdma_up 2>&1); then
-	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
-	tap_end
-fi
-
-mac() { in_ns "$1" cat "/sys/class/net/$2/address"; }
+rdma_devices "$label"
 
 # qps NAMESPACE DEVICE FIELD - "QPN:PSN" of each that is connected
 qps() {
@@ -223,7 +218,9 @@ measure "$label: they have taken what they may" said_prey $?
 try "$label: the connections are there" connected
 try "$label: and what they carry goes on" running
 kill $bw 2>/dev/null
-pkill -INT -x ib_write_bw
+for pid in $(ip netns pids "$NS1"; ip netns pids "$NS2"); do
+	[ "$(cat "/proc/$pid/comm")" != ib_write_bw ] || kill -INT "$pid"
+done
 wait $bw
 try "$label: new ones come up" verbs_pair "$V4.1" "$V4.2" ibv_rc_pingpong -c -n 200
 tap_end

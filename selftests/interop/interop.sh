@@ -21,11 +21,7 @@ topo_direct "${XROCE_MTU:-4500}"
 # so that the native mode's frames are taken there; see topo.sh
 n2 ethtool -K "$ETH2" gro on
 label="xroce $XROCE_XDP with rxe"
-if ! why=$(rdma_up 2>&1); then
-	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
-	tap_end
-fi
-ok "$label: devices, XDP mode as asked for"
+rdma_devices "$label"
 # data, mix, uc and ud go both ways by themselves; shape only from the client
 for family in 4 6; do
 	args=()

@@ -5,14 +5,10 @@
 
 # rc_main DEFAULT-MTU TEST... - FAMILIES has the address families, 4 by default
 rc_main() {
-	local mtu=${XROCE_MTU:-$1} label="$DEVTYPE $XROCE_XDP" why family test
+	local mtu=${XROCE_MTU:-$1} label="$DEVTYPE $XROCE_XDP" family test
 	shift
 	topo_direct "$mtu"
-	if ! why=$(rdma_up 2>&1); then
-		not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
-		tap_end
-	fi
-	ok "$label: devices, XDP mode as asked for"
+	rdma_devices "$label"
 	for family in ${FAMILIES:-4}; do
 		for test; do
 			if [ "$family" = 6 ]; then

@@ -231,6 +231,16 @@ rdma_up() {
 	return 1
 }
 
+# rdma_devices LABEL - as asked for, or the end of the test
+rdma_devices() {
+	local why
+	if ! why=$(rdma_up 2>&1); then
+		not_ok "$1: devices" "${why//$'\n'/$'\n'# }"
+		tap_end
+	fi
+	ok "$1: devices, XDP mode as asked for"
+}
+
 # A device of any type goes by `rdma link del`
 rdma_down() {
 	r1 rdma link del "$RDMA1" 2>/dev/null || :
@@ -274,6 +284,13 @@ core_packets() { echo $(($(counter "$NS1" "$RDMA1" xdp_taken) + $(counter "$NS2"
 gid_index() {
 	in_ns "$1" ibv_devinfo -v -d "$2" |
 		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*(::ffff:)?${3//./\\.}, RoCE v2.*/\\1/p"
+}
+
+mac() { in_ns "$1" cat "/sys/class/net/$2/address"; }
+
+# Frames that h1's netdev took from XDP
+xdp_sent() {
+	n1 ethtool -S "$ETH1" | awk '/tx_queue_.*_xdp_xmit:/ { n += $2 } END { print n + 0 }'
 }
 
 # For a condition: who listens at h2 on a port, with TCP or by rdma_cm

@@ -13,13 +13,3 @@ ud() {
 		-a "$RDMA1${RNS1:+@$RNS1}" -b "$RDMA2${RNS2:+@$RNS2}" \
 		${rxe:+-x $rxe} "$@"
 }
-
-# ud_devices LABEL - as asked for, or the end of the test
-ud_devices() {
-	local why
-	if ! why=$(rdma_up 2>&1); then
-		not_ok "$1: devices" "${why//$'\n'/$'\n'# }"
-		tap_end
-	fi
-	ok "$1: devices, XDP mode as asked for"
-}

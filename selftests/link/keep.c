@@ -3,8 +3,9 @@
  * A user who has something of a link, until he is killed:
  *
  *   keep DEVICE GID_INDEX call DGID	a system call that does not come back, so that
- *					the link cannot end, and a QP that sends to
- *					DGID again and again, without an answer
+ *					the link cannot end, and QPs that send to
+ *					DGID again and again, without an answer,
+ *					for a minute
  *   keep DEVICE GID_INDEX group MGID	a QP in a group
  *   keep DEVICE GID_INDEX srqs N	N SRQs of XRC, and N others: prints how long the
  *					end of each kind takes, in milliseconds
@@ -66,7 +67,7 @@ static struct ibv_qp *new_qp(enum ibv_qp_type type)
 	return NEED(ibv_create_qp(pd, &init));
 }
 
-/* Two seconds from one try to the next, eight of them */
+/* Eight tries, nine seconds from one to the next */
 static void send_unanswered(const union ibv_gid *dgid)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
@@ -85,7 +86,7 @@ static void send_unanswered(const union ibv_gid *dgid)
 			   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 			   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
 	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS, .sq_psn = 17, .timeout = 19,
+		.qp_state = IBV_QPS_RTS, .sq_psn = 17, .timeout = 21,
 		.retry_cnt = 7, .rnr_retry = 7,
 	};
 	ZERO(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN |
@@ -112,10 +113,10 @@ static void call(void)
 	int fd;
 
 	fd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	ZERO(fd < 0);
+	NEED(fd >= 0);
 	ZERO(ioctl(fd, UFFDIO_API, &api));
 	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ZERO(page == MAP_FAILED);
+	NEED(page != MAP_FAILED);
 	reg.range = (struct uffdio_range){ (uintptr_t)page, PAGE };
 	ZERO(ioctl(fd, UFFDIO_REGISTER, &reg));
 	ZERO(pthread_create(&thread, NULL, register_page, page));
@@ -169,6 +170,7 @@ static long srqs_end(enum ibv_srq_type type, int n)
 int main(int argc, char **argv)
 {
 	union ibv_gid gid;
+	int i;
 
 	if (argc != 5)
 		return 2;
@@ -181,7 +183,11 @@ int main(int argc, char **argv)
 	}
 	gid = address(argv[4]);
 	if (!strcmp(argv[3], "call")) {
-		send_unanswered(&gid);
+		/* One second after the other, for a minute */
+		for (i = 0; i < 8; i++) {
+			send_unanswered(&gid);
+			sleep(1);
+		}
 		call();
 	} else {
 		join(&gid);

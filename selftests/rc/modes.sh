@@ -17,9 +17,8 @@ cd "$(dirname "$0")" || exit 1
 
 modprobe xroce || skip_all "no module xroce"
 [ "$DEVTYPE" = xroce ] || skip_all "rdma_rxe has one way only"
-logs=$(mktemp -d)
-at_end() { rm -rf "$logs"; }
-trap 'at_end; topo_end' EXIT
+logs=$TOPO_TMP/logs
+mkdir "$logs"
 
 # What hangs on who is faster, and which way packets come. All others are the same.
 MAY_DIFFER='ifindex|(sent|rcvd)_(pkts|bytes)|acks_sent|duplicate_request'

@@ -17,10 +17,7 @@ topo_need ibv_rc_pingpong ib_write_bw
 [ "$DEVTYPE" = xroce ] || skip_all "its devices are in one namespace, addresses in others"
 topo_direct "${XROCE_MTU:-4500}"
 label="$DEVTYPE $XROCE_XDP"
-if ! why=$(rdma_up 2>&1); then
-	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
-	tap_end
-fi
+rdma_devices "$label"
 
 for addr in "$V4.1 $V4.2" "$V6:1 $V6:2"; do
 	for opt in "" "-e"; do

@@ -79,11 +79,7 @@ flowing() {
 flow=0
 
 topo_direct "${XROCE_MTU:-9000}"
-if ! why=$(rdma_up 2>&1); then
-	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
-	tap_end
-fi
-ok "$label: devices, XDP mode as asked for"
+rdma_devices "$label"
 for bad in x -1 1000001 5x ''; do
 	try "$label: XROCE_POLL_US=\"$bad\" is refused" refused "$bad"
 done

@@ -23,10 +23,7 @@ arrived() { ip -n "$NS2" -s -j link show "$ETH2" | jq '.[0].stats64.rx.packets';
 sent() { counter "$NS1" "$RDMA1" sent_pkts; }
 
 topo_direct "${XROCE_MTU:-4500}"
-if ! why=$(rdma_up 2>&1); then
-	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
-	tap_end
-fi
+rdma_devices "$label"
 frames=$(arrived) packets=$(sent)
 rc "$label" within data shape
 rc "$label" within -6 data many mix

@@ -59,13 +59,20 @@ bug() {
 		return
 	fi
 	# shellcheck disable=SC2046
-	$compile -o "$tmp/sim" "$tmp/$file.o" \
-		$(printf '%s\n' obj/fast/*.o | grep -vx "obj/fast/core-$file.o")
+	if ! $compile -o "$tmp/sim" "$tmp/$file.o" \
+		$(printf '%s\n' obj/fast/*.o | grep -vx "obj/fast/core-$file.o"); then
+		result "not ok" "$name: does not link"
+		return
+	fi
 	timeout 120 "$tmp/sim" -p 20 -x "${scenario[@]}" >"$tmp/out" 2>&1
 	status=$?
 	case $status in
 	0)	result "not ok" "$name: not noticed" ;;
 	124)	result ok "$name: never ends" ;;
+	1)	if ! grep -q '^not ok' "$tmp/out"; then
+			result "not ok" "$name: no scenario ran"
+			return
+		fi ;;&
 	*)	result ok "$name: $(sed -n 's/^not ok [0-9]* \([^:]*\):.*/\1/p' \
 			"$tmp/out" | head -1) fails, $((SECONDS - start)) s"
 		grep -v -e '^ok' -e '^TAP' -e '^1\.\.' -e '^# seed' "$tmp/out" |
@@ -320,5 +327,6 @@ bug event-under-lock cq \
 	'spin_unlock_irqrestore(&cq->lock, flags);\n\tif (overrun)' \
 	'if (event)\n\t\txroce_env_cq_event(cq);\n\tevent = false;\n\tspin_unlock_irqrestore(&cq->lock, flags);\n\tif (overrun)'
 
+[ ${#only[@]} -le "$count" ] || result "not ok" "a name of none: ${only[*]}"
 echo "1..$count"
 [ $fails -eq 0 ]

@@ -24,7 +24,7 @@ pair() {
 	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -g "$index2" -p "$1" \
 		-s 6000 -n 100000000 >/dev/null
 	pid[far$1]=$!
-	wait_for 30 eval "n2 ss -Hltn 'sport = :$1' | grep -q ."
+	wait_for 30 tcp_listens "$1"
 	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -g "$index1" -p "$1" \
 		-s 6000 -n 100000000 "$V4.2" >/dev/null
 	pid[$1]=$!

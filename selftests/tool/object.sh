@@ -12,6 +12,7 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
+. ./says.sh
 
 topo_need rdmatool rdma jq setpriv rping ibv_devinfo python3
 modprobe xroce || skip_all "no module xroce"
@@ -30,19 +31,6 @@ end() {
 	exit "$status"
 }
 trap end EXIT
-
-# json NAME WANTED FILTER COMMAND... - what jq makes of what it prints
-json() {
-	local name=$1 want=$2 filter=$3 out got
-	shift 3
-	out=$("$@" 2>&1)
-	got=$(jq -rc "$filter" <<<"$out" 2>&1) || got="not JSON: $out"
-	if [ "$got" = "$want" ]; then
-		ok "$name"
-	else
-		not_ok "$name" "${got//$'\n'/ }, not $want: ${out:0:600}"
-	fi
-}
 
 # hold ARGUMENTS... - on $dev; what it says is in `held`
 hold() {

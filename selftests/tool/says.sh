@@ -28,15 +28,16 @@ refuses() {
 	fi
 }
 
-# JSON of which jq says what is wanted
+# json NAME WANTED FILTER COMMAND... - JSON of which jq says what is wanted, and the
+# status 0 or $STATUS
 json() {
-	local name=$1 want=$2 filter=$3 out got
+	local name=$1 want=$2 filter=$3 out got status=0
 	shift 3
-	out=$("$@" 2>/dev/null)
+	out=$("$@" 2>/dev/null) || status=$?
 	got=$(jq -rc "$filter" <<<"$out" 2>&1) || got="not JSON: $out"
-	if [ "$got" = "$want" ]; then
+	if [ "$got" = "$want" ] && [ "$status" = "${STATUS:-0}" ]; then
 		ok "$name"
 	else
-		not_ok "$name" "${got//$'\n'/ }, not $want"
+		not_ok "$name" "status $status, ${got//$'\n'/ }, not $want: ${out:0:600}"
 	fi
 }

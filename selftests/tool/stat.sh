@@ -25,7 +25,7 @@ traffic() {
 	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -g "$index4" \
 		-s 6000 -n 100000000 >/dev/null
 	far=$!
-	wait_for 30 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
+	wait_for 30 tcp_listens 18515
 	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" \
 		-s 6000 -n 100000000 "$V4.2" >/dev/null
 	near=$!
@@ -273,7 +273,9 @@ test_trace() {
 	echo 1 >$dir/events/xroce/enable
 	echo 1 >$dir/tracing_on
 	go_on
-	sleep 0.2
+	for event in post receive transmit verdict completion; do
+		wait_for 10 grep -q " xroce_$event: dev=xr" $dir/trace || :
+	done
 	kill -STOP "$near" "$far"
 	echo 0 >$dir/tracing_on
 	for event in post receive transmit verdict completion; do
@@ -286,7 +288,7 @@ test_trace() {
 	# one end sends all the time, and loses the other
 	bg "$RNS2" ib_write_bw -F -d "$RDMA2" -x "$index4" -D 60 >/dev/null 2>&1
 	far=$!
-	wait_for 30 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
+	wait_for 30 tcp_listens 18515
 	bg "$RNS1" ib_write_bw -F -d "$RDMA1" -D 60 \
 		-x "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
 	near=$!

@@ -20,7 +20,7 @@ cd "$(dirname "$0")" || exit 1
 topo_need tc
 label="$DEVTYPE $XROCE_XDP"
 topo_middle 4500
-ud_devices "$label"
+rdma_devices "$label"
 
 # came MIN all|some|any CAME OF - at least MIN percent of the messages, and of
 # `some` not all: the network must have cost some

@@ -18,6 +18,6 @@ cd "$(dirname "$0")" || exit 1
 
 label="$DEVTYPE $XROCE_XDP"
 topo_direct 1500
-ud_devices "$label"
+rdma_devices "$label"
 ud "$label" state attr traffic
 tap_end

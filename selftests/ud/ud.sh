@@ -17,7 +17,7 @@ cd "$(dirname "$0")" || exit 1
 
 label="$DEVTYPE $XROCE_XDP"
 topo_direct 4500
-ud_devices "$label"
+rdma_devices "$label"
 ud "$label" uc ud shape drop sqe srq mcast
 ud "$label" -6 uc ud mcast
 

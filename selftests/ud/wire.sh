@@ -39,7 +39,7 @@ for h in 1 2; do
 	done < <(in_ns "$ns" ip -4 route show proto kernel scope link | sed 's/^/-4 /'
 		 in_ns "$ns" ip -6 route show proto kernel | sed 's/^/-6 /')
 done
-ud_devices "$label"
+rdma_devices "$label"
 
 has_gids() {
 	has_gid "$RNS1" "$RDMA1" "$V4V.1" && has_gid "$RNS1" "$RDMA1" "$V6V:1" &&

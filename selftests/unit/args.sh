@@ -125,7 +125,7 @@ test_examples() {
 		timeout 2 "$TOOL" "${words[@]}" >"$dir/said" 2>&1 </dev/null
 		status=$?
 		# 124: who watches goes on
-		try "example: $line" [ "$status" != 2 ]
+		try "example: $line" grep -qxE '0|1|124' <<<"$status"
 	done < <(sed -n '/^\.SH EXAMPLES/,/^\.fi/p' ../../docs/man/*.8 |
 		sed 's/\\-/-/g' | grep '^rdmatool ' | sort -u)
 	try "there are examples" [ "$n" -ge 10 ]

@@ -60,5 +60,5 @@ for who in fk0 "" ; do
 	FAKE_LOOKS=6 refuses 1 "^rdmatool: stat: ${who:-every device} is gone\$" \
 		fake -j stat show $who --watch
 done
-FAKE_LOOKS=6 json "until then it tells" 4 length fake -j stat show fk0 --watch
+STATUS=1 FAKE_LOOKS=6 json "until then it tells" 4 length fake -j stat show fk0 --watch
 tap_end

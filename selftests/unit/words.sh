@@ -88,7 +88,7 @@ counted() {
 	local sym n=0
 	while read -r sym; do
 		n=$((n + 1))
-		grep -qrw "XROCE_CNT_$sym" "$TOP/kmod" || { echo "$sym"; return 1; }
+		grep -qrw --include='*.c' "XROCE_CNT_$sym" "$TOP/kmod" || { echo "$sym"; return 1; }
 	done < <(sed -n 's/^\tX(\([A-Z_0-9]*\),.*/\1/p' "$TOP/include/xroce/counters.h")
 	[ "$n" -gt 50 ]
 }

@@ -35,10 +35,7 @@ limited() {
 
 topo_direct 1500
 label="xroce $XROCE_XDP"
-if ! why=$(rdma_up 2>&1); then
-	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
-	tap_end
-fi
+rdma_devices "$label"
 for kind in pd ah mw; do
 	measure "$label: $kind: as many as advertised, and no more" \
 		r1 ./most "$RDMA1" "$kind"

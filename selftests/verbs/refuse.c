@@ -48,6 +48,7 @@ static bool queue_pairs(struct pair *p)
 		.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1,
 		.pd = pd, .cq = p->cq[0],
 	};
+	struct ibv_rwq_ind_table_init_attr rss = {};
 	char name[32];
 	unsigned int i;
 
@@ -57,7 +58,8 @@ static bool queue_pairs(struct pair *p)
 		TRY(no(name, ibv_create_qp(pd, &qp), EOPNOTSUPP));
 	}
 	TRY(no("TSO", ibv_create_qp_ex(ctx, &tso), EOPNOTSUPP));
-	return no("work queue", ibv_create_wq(ctx, &wq), EOPNOTSUPP);
+	TRY(no("work queue", ibv_create_wq(ctx, &wq), EOPNOTSUPP));
+	return no("RSS", ibv_create_rwq_ind_table(ctx, &rss), EOPNOTSUPP);
 }
 
 static bool paths(struct pair *p)

@@ -17,10 +17,7 @@ DEVTYPE=xroce
 
 topo_direct 4500
 label="xroce $XROCE_XDP"
-if ! why=$(rdma_up 2>&1); then
-	not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
-	tap_end
-fi
+rdma_devices "$label"
 results "$label" r1 timeout 1700 ./verbs "$RDMA1" \
 	"$(gid_index "$RNS1" "$RDMA1" "$V4.1")"
 tap_end

@@ -36,8 +36,6 @@ frames() {
 	nsenter --net="/run/netns/$ns" ./frames "$@"
 }
 
-mac() { ip -n "$1" -j link show "$2" | jq -r '.[0].address'; }
-
 # stats_map NAMESPACE DEVICE - the id of its program's counters
 stats_map() {
 	local prog id
@@ -145,14 +143,8 @@ between_others() {
 
 # judged WHAT DMAC - what `frames WHAT` says of h2's program
 judged() {
-	local line
-	while IFS= read -r line; do
-		case $line in
-		'ok '*)		ok "$XROCE_XDP: $1: ${line#ok * }" ;;
-		'not ok '*)	not_ok "$XROCE_XDP: $1: ${line#not ok * }" ;;
-		esac
-	done < <(frames "$NS1" "$1" eth0 "$(mac "$NS1" eth0)" "$2" \
-		"$(stats_map "$NS2" eth0)")
+	results "$XROCE_XDP: $1" frames "$NS1" "$1" eth0 "$(mac "$NS1" eth0)" "$2" \
+		"$(stats_map "$NS2" eth0)"
 }
 
 for_us() {
@@ -229,10 +221,6 @@ ip_seen() {
 }
 
 # XDP frames that h1's driver has been given to send
-xdp_sent() {
-	n1 ethtool -S "$ETH1" | awk '/tx_queue_.*_xdp_xmit:/ { n += $2 } END { print n + 0 }'
-}
-
 # saw MOST|FEW PROGRAM... - runs it; of the packets that h2's QPs got its IP layer
 # saw nearly all, or one in a hundred at most: the programs find each other by TCP;
 # and h1 sent the rest as XDP frames, of which the core saw one in a hundred at most
@@ -471,7 +459,7 @@ silenced() {
 	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -n 100000000 \
 		-g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" >"$TOPO_TMP/victim"
 	server=$!
-	wait_for 10 eval "n2 ss -Hltn 'sport = :18515' | grep -q ."
+	wait_for 10 tcp_listens 18515
 	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -n 100000000 \
 		-g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
 	pid=$!
