@@ -132,8 +132,8 @@ __bpf_kfunc int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__s
  * @qpn: the QP it is for
  *
  * XDP programs, wherever they run. Return: the CPU that was set for the QP, or
- * one of those set for its link; XROCE_XDP_CPU_STAY when neither was, and under
- * generic XDP; or XROCE_XDP_CPU_NO_QP when no link on the frame's netdev has such
+ * one of those set for its link; XROCE_XDP_CPU_STAY when neither was, under
+ * generic XDP, and when the frame's VLAN cannot be told; or XROCE_XDP_CPU_NO_QP when no link on the frame's netdev has such
  * a QP.
  */
 __bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
@@ -148,7 +148,7 @@ __bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
 	kqp = xroce_qp_kqp(qp);
 	if (!link_is_on(kqp->link, rxq->dev))
 		return XROCE_XDP_CPU_NO_QP;
-	if (xroce_xdp_is_generic(rxq))
+	if (xroce_xdp_is_generic(rxq) || xroce_xdp_no_tag((struct xdp_buff *)ctx))
 		return XROCE_XDP_CPU_STAY;
 	return xroce_steer_cpu(kqp);
 }
@@ -156,18 +156,34 @@ __bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
 __bpf_kfunc_end_defs();
 
 BTF_KFUNCS_START(xroce_kfuncs)
-BTF_ID_FLAGS(func, bpf_xroce_addr)
+BTF_ID_FLAGS(func, bpf_xroce_addr, XROCE_KF_TRUSTED)
 BTF_ID_FLAGS(func, bpf_xroce_cpu)
-BTF_ID_FLAGS(func, bpf_xroce_drop)
-BTF_ID_FLAGS(func, bpf_xroce_begin, KF_ACQUIRE | KF_RET_NULL)
+BTF_ID_FLAGS(func, bpf_xroce_drop, XROCE_KF_TRUSTED)
+BTF_ID_FLAGS(func, bpf_xroce_begin, KF_ACQUIRE | KF_RET_NULL | XROCE_KF_TRUSTED)
 BTF_ID_FLAGS(func, bpf_xroce_hot, KF_RET_NULL | XROCE_KF_TRUSTED)
 BTF_ID_FLAGS(func, bpf_xroce_place, XROCE_KF_TRUSTED)
 BTF_ID_FLAGS(func, bpf_xroce_complete, XROCE_KF_TRUSTED)
 BTF_ID_FLAGS(func, bpf_xroce_end, KF_RELEASE)
 BTF_KFUNCS_END(xroce_kfuncs)
 
+/*
+ * A tail call out of a subprogram does not come back to bpf_xroce_end(), and the
+ * verifier lets it go with what is held (6.12): who calls us makes none.
+ */
+static int kfunc_filter(const struct bpf_prog *prog, u32 id)
+{
+	const struct bpf_insn *insn;
+
+	for (insn = prog->insnsi; insn < prog->insnsi + prog->len; insn++)
+		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
+		    insn->imm == BPF_FUNC_tail_call)
+			return -EACCES;
+	return 0;
+}
+
 static const struct btf_kfunc_id_set xroce_kfunc_set = {
 	.owner = THIS_MODULE,
+	.filter = kfunc_filter,
 	.set = &xroce_kfuncs,
 };
 

@@ -236,6 +236,7 @@ static struct xroce_link *link_alloc(struct net *net, struct net_device *ndev)
 	}
 	link->ndev = ndev;
 	netdev_hold(ndev, &link->ndev_tracker, GFP_KERNEL);
+	link->xdp_fit = xroce_xmit_fits(ndev);
 	link->dev.cwnd_init = XROCE_CWND_INIT;
 	link->dev.cwnd_max = XROCE_CWND_MAX;
 	link->dev.cnp_gap = XROCE_CNP_GAP;

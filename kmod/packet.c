@@ -249,6 +249,22 @@ static bool xdp_is_whole(struct xdp_buff *xdp, struct xroce_encap *e)
 	return !udp->check && (e->version != 4 || !ip_fast_csum(e->l3, 5));
 }
 
+/**
+ * xroce_xdp_no_tag() - may a frame be of a VLAN that it does not show
+ * @xdp: the frame
+ *
+ * Where there are VLANs on a netdev that takes tags off, and holds them beside the
+ * frame: the stack looks there, XDP cannot.
+ */
+bool xroce_xdp_no_tag(const struct xdp_buff *xdp)
+{
+	const struct net_device *dev = xdp->rxq->dev;
+	const struct ethhdr *eth = xdp->data;
+
+	return dev->features & (NETIF_F_HW_VLAN_CTAG_RX | NETIF_F_HW_VLAN_STAG_RX) &&
+	       !list_empty(&dev->adj_list.upper) && !eth_type_vlan(eth->h_proto);
+}
+
 /* Did it come by the VLAN that the QP sends by, or by none as the QP does. */
 static bool same_l2(const struct xroce_av *av, const u8 *l2, u32 len)
 {
@@ -281,7 +297,7 @@ struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 	struct xroce_encap e;
 	struct xroce_qp *qp;
 
-	if (!ndev_is_plain(link->ndev) || !xdp_is_whole(xdp, &e))
+	if (!ndev_is_plain(link->ndev) || !xdp_is_whole(xdp, &e) || xroce_xdp_no_tag(xdp))
 		return NULL;
 	krx_init(krx, link, e.l3, e.bth, xdp->data_end, e.len);
 	krx->xdp = xdp;

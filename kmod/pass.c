@@ -98,20 +98,23 @@ static void pass_show(struct xroce_hot *hot, const struct xroce_pkt *pkt)
 static int pass_cpu(struct xroce_kqp *kqp)
 {
 	int cpu = xroce_steer_cpu(kqp), now = READ_ONCE(kqp->steered);
+	bool here = cpu == smp_processor_id(), late;
 
 	if (cpu == now && cpu < 0)
 		return cpu;
-	if (cpu != now && atomic_read(&kqp->away) > 0 &&
-	    time_before(jiffies, READ_ONCE(kqp->steered_at) + XROCE_STEER_WAIT)) {
+	late = !time_before(jiffies, READ_ONCE(kqp->steered_at) + XROCE_STEER_WAIT);
+	if (cpu != now && !late && atomic_read(&kqp->away) > 0) {
 		cpu = now;
+		here = cpu == smp_processor_id();
 	} else {
-		if (cpu != now)
+		if (cpu != now || (here && late))
 			atomic_set(&kqp->away, 0);
+		if (cpu != now || !here)
+			WRITE_ONCE(kqp->steered_at, jiffies);
 		WRITE_ONCE(kqp->steered, cpu);
-		WRITE_ONCE(kqp->steered_at, jiffies);
 	}
 	/* NAPI may have come to that CPU before what it sent there. */
-	if (cpu < 0 || (cpu == smp_processor_id() && atomic_read(&kqp->away) <= 0))
+	if (cpu < 0 || (here && atomic_read(&kqp->away) <= 0))
 		return XROCE_XDP_CPU_STAY;
 	atomic_inc(&kqp->away);
 	return cpu;
@@ -206,11 +209,11 @@ __bpf_kfunc int bpf_xroce_place(struct xroce_pass *p)
 {
 	bool ok;
 
+	hot_mend(p);
 	if (p->done || !xroce_qp_reliable(p->qp) || p->qp->resp.fatal ||
 	    !(p->krx.rx.pkt.info & (XROCE_OP_SEND | XROCE_OP_WRITE)))
 		return -EINVAL;
 	p->done = true;
-	hot_mend(p);
 	ok = xroce_resp_place(p->qp, &p->krx.rx);
 	hot_keep(p);
 	return ok ? 0 : -EIO;

@@ -17,6 +17,26 @@
 /* Such runs, and those of skbs after them, until an XDP frame is tried again. */
 #define XROCE_XDP_AGAIN		255
 
+/*
+ * Drivers whose ndo_xdp_xmit() takes others of its frames than the first (two), or
+ * that give their pages back past the lock of the pool they are of (all, in 6.12).
+ */
+static const char *const xroce_unfit[] = {
+	"atlantic", "fec", "rvu_nicpf", "rvu_nicvf", "sfc", "sfc_siena", "tsnep",
+};
+
+/**
+ * xroce_xmit_fits() - may XDP frames be sent by a netdev, if it takes them
+ * @ndev: the network device, held
+ */
+bool xroce_xmit_fits(const struct net_device *ndev)
+{
+	const struct device *dev = ndev->dev.parent;
+
+	return !dev || !dev->driver ||
+	       match_string(xroce_unfit, ARRAY_SIZE(xroce_unfit), dev->driver->name) < 0;
+}
+
 /**
  * xroce_xmit_by_xdp() - does the netdev take a QP's next frame as an XDP frame
  * @kqp: the queue pair
@@ -32,7 +52,7 @@ bool xroce_xmit_by_xdp(const struct xroce_kqp *kqp)
 	const struct bpf_link *xdp = READ_ONCE(link->xdp);
 
 	return xdp && READ_ONCE(ndev->xdp_state[XDP_MODE_DRV].link) ==
-	       (const void *)xdp &&
+	       (const void *)xdp && link->xdp_fit &&
 	       READ_ONCE(ndev->xdp_features) & NETDEV_XDP_ACT_NDO_XMIT &&
 	       kqp->qp.av.route == XROCE_ROUTE_WIRE &&
 	       kqp->xdp_stuck < XROCE_XDP_STUCK && xroce_link_active(link);

@@ -75,6 +75,7 @@ struct xroce_work;
  * @gids: addresses of this link, by hash, RCU for readers, @gid_lock for writers
  * @xdp: attachment made by rdmatool; the link holds the only lasting reference,
  *	so that removing it detaches and frees the program. Guarded by @xdp_lock.
+ * @xdp_fit: frames may be sent by XDP, where the netdev takes them
  * @steer: what the XDP program does with packets, see nl.c
  * @steers: whether any CPU is in it
  * @pds: protection domains there are
@@ -97,6 +98,7 @@ struct xroce_link {
 	DECLARE_HASHTABLE(gids, 6);
 	struct mutex xdp_lock;		/* xdp, steer */
 	struct bpf_link *xdp;
+	bool xdp_fit;
 	struct cpumask steer;
 	bool steers;
 	atomic_t pds;
@@ -459,6 +461,7 @@ struct xroce_kframe {
 #define to_kframe(p)	container_of(p, struct xroce_kframe, f)
 
 /* frame.c: frames to be sent; xmit.c: sending them. */
+bool xroce_xmit_fits(const struct net_device *ndev);
 bool xroce_xmit_by_xdp(const struct xroce_kqp *kqp);
 struct xroce_kframe *xroce_frame_page(u32 len);
 int xroce_frame_init(void);
@@ -496,6 +499,7 @@ struct xroce_krx {
 /* packet.c: packets in skbs or XDP frames. */
 void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
 void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f);
+bool xroce_xdp_no_tag(const struct xdp_buff *xdp);
 struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 			      struct xroce_krx *krx);
 

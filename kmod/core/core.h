@@ -23,6 +23,7 @@
 #define XROCE_MAX_RD_ATOMIC	128
 #define XROCE_BATCH		16	/* frames staged at a time */
 #define XROCE_GRH_LEN		40	/* before a datagram, in its buffer */
+#define XROCE_MAX_MTU		4096
 #define XROCE_NO_VLAN		0xffff
 #define XROCE_LKEY_KERNEL	0	/* all memory, for a trusted QP */
 

@@ -51,6 +51,10 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		.sl = rx->l3[0] >> 4 == 4 ? XROCE_SL_IPV4 : XROCE_SL_IPV6,
 	};
 
+	if (pkt->payload_len > XROCE_MAX_MTU) {
+		xroce_qp_verdict(qp, XROCE_CNT_DROP_LENGTH);
+		return;
+	}
 	if (!xroce_resp_recv(qp))
 		return;
 	if (cqe.byte_len > qp->resp.wqe->len) {

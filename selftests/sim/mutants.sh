@@ -288,6 +288,8 @@ bug sqd-two-events req 'qp->sqd_notify = false;' ''
 bug sqd-stale-event qp 'if (attr->state != XROCE_QPS_SQD)\n\t\t\tqp->sqd_notify = false;' ''
 bug sqd-fails req 'if (!e->started && qp->hot.state == XROCE_QPS_SQD)' 'if (0)'
 
+bug ud-any-length dgram 'if (pkt->payload_len > XROCE_MAX_MTU) {' 'if (0) {'
+
 # shared receive queues
 bug xrc-any-domain resp 'if (rq->xrcd != qp->xrcd) {' 'if (0) {'
 bug xrc-held resp '\txroce_env_srq_put(qp->rq);\n' ''

@@ -139,6 +139,25 @@ static bool readdress(struct sim_ep *from, const u8 *buf, u32 len,
 	return true;
 }
 
+/* The same datagram with more than any MTU in it. */
+static bool lengthen(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	u8 b[48 + 24 + 4104 + 8];
+	u32 l3 = buf[0] >> 4 == 4 ? 20 : 40, n = l3 + 8 + p->hdr_len + 4104 + 4;
+	u32 ip = l3 == 20 ? n : n - l3;
+
+	(void)len;
+	memset(b, 7, sizeof(b));
+	memcpy(b, buf, l3 + 8 + p->hdr_len);
+	b[l3 == 20 ? 2 : 4] = ip >> 8;
+	b[l3 == 20 ? 3 : 5] = ip;
+	b[l3 + 4] = (n - l3) >> 8;
+	b[l3 + 5] = n - l3;
+	wire_icrc_set(b, n);
+	sim_raw_rx(from->peer->node, b, n, false);
+	return true;
+}
+
 /* Every rule of a datagram's way, one after the other. */
 static void run_ud_rules(u64 seed)
 {
@@ -199,8 +218,12 @@ static void run_ud_rules(u64 seed)
 	W->drop = readdress;
 	sim_post(ep, &opt);
 	sim_settle_all(SIM_MS);
-	W->drop = NULL;
 	is(DROP_ADDR, 1);
+	W->drop = lengthen;
+	sim_post(ep, &opt);
+	sim_settle_all(SIM_MS);
+	W->drop = NULL;
+	is(DROP_LENGTH, 1);
 	is(RX_SEND, 4);
 	/* A group: both, one, nobody. */
 	sim_post_recvs(ep);

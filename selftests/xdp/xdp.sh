@@ -496,6 +496,66 @@ with_policy() {
 	topo_clear
 }
 
+# Programs that would take the module down, by the word of the verifier
+verified() {
+	local pin=/sys/fs/bpf/xroce-call case why
+	topo_direct 4200
+	try "a host with the module" rdma_up
+	for case in 0:- 1:'kernel function bpf_xroce' 2:'Possibly NULL' 3:'Possibly NULL' \
+		    4:'Possibly NULL'; do
+		why=${case#*:} case=${case%%:*}
+		if bpftool prog load "call$case.bpf.o" "$pin" >"$TOPO_TMP/load" 2>&1; then
+			rm "$pin"
+			try "call$case is loaded, as it should be" [ "$why" = - ]
+		else
+			try "call$case is refused, for its fault" grep -q "$why" "$TOPO_TMP/load"
+		fi
+	done
+	topo_clear
+}
+
+# packets PROGRAM... - how many h2's QPs have got meanwhile; the last line says
+packets() {
+	local n
+	n=$(counter "$NS2" "$RDMA2" rcvd_pkts)
+	verbs_pair "$V4.1" "$V4.2" "$@"
+	echo $(($(counter "$NS2" "$RDMA2" rcvd_pkts) - n))
+}
+none_come() {
+	[ "$(PAIR_TIMEOUT=4 packets ibv_rc_pingpong -n 10 | tail -n 1)" = 0 ]
+}
+
+# Tags that veth holds beside the frame, as NICs do that take them off
+vlans() {
+	local obj=$PWD/vlan9.bpf.o host
+	topo_direct 4200
+	modprobe 8021q
+	try "two hosts" rdma_up
+	try "one sends without XDP" n1 rdmatool link set "$RDMA1" xdp off
+	try "and has a VLAN" n1 ip link add link "$ETH1" name eth0.7 type vlan id 7
+	try "as has the other" n2 ip link add link "$ETH2" name eth0.7 type vlan id 7
+	n1 tc qdisc add dev "$ETH1" clsact
+	try "what it sends is of another VLAN" n1 tc filter add dev "$ETH1" egress \
+		bpf da obj "$obj" sec tc
+	try "which the other does not take for its own" none_come
+	n1 tc filter del dev "$ETH1" egress
+	try "without that it does" verbs_pair "$V4.1" "$V4.2" ibv_rc_pingpong -c -n 100
+	for host in "$NS1 1" "$NS2 2"; do
+		ip -n "${host% *}" addr add "198.18.7.${host#* }/24" dev eth0.7
+		ip -n "${host% *}" link set eth0.7 up
+	done
+	try "with GIDs" wait_for 20 eval \
+		'has_gid "$NS1" "$RDMA1" 198.18.7.1 && has_gid "$NS2" "$RDMA2" 198.18.7.2'
+	try "tags beside frames" n1 tc filter add dev "$ETH1" egress \
+		bpf da obj "$obj" sec tc/egress
+	# or the stack takes for the VLAN's what came by the netdev below
+	n2 sysctl -qw net.ipv4.conf.all.rp_filter=1
+	try "steered" n2 rdmatool link set "$RDMA2" steer 0-$(($(nproc) - 1))
+	try "what is of a VLAN stays so" verbs_pair 198.18.7.1 198.18.7.2 \
+		ibv_rc_pingpong -c -n 100
+	topo_clear
+}
+
 # rdma_rxe on a netdev that has the program
 with_rxe() {
 	local map how=xdpdrv
@@ -529,6 +589,8 @@ else
 	steered_anew
 	scribbled
 	with_policy
+	verified
+	vlans
 fi
 with_rxe
 try "$XROCE_XDP: nothing holds the module" unload

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a netdev sends as RoCEv2 over IPv4 is of VLAN 9, or what has a tag in it has
+ * the same beside it, as a netdev's that takes tags off. For xdp.sh, by tc.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+SEC("tc")
+int vlan9(struct __sk_buff *skb)
+{
+	__be16 port;
+	u8 proto;
+
+	if (skb->protocol != bpf_htons(0x0800) ||
+	    bpf_skb_load_bytes(skb, 14 + 9, &proto, 1) || proto != 17 ||
+	    bpf_skb_load_bytes(skb, 14 + 20 + 2, &port, 2) || port != bpf_htons(4791))
+		return 0;
+	bpf_skb_vlan_push(skb, bpf_htons(0x8100), 9);
+	return 0;
+}
+
+SEC("tc/egress")
+int beside(struct __sk_buff *skb)
+{
+	__be16 tag;
+
+	if (skb->vlan_present || skb->protocol != bpf_htons(0x8100) ||
+	    bpf_skb_load_bytes(skb, 14, &tag, 2))
+		return 0;
+	if (!bpf_skb_vlan_pop(skb))
+		bpf_skb_vlan_push(skb, bpf_htons(0x8100), bpf_ntohs(tag));
+	return 0;
+}
+
+char _license[] SEC("license") = "GPL";
