@@ -133,8 +133,8 @@ __bpf_kfunc int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__s
  *
  * XDP programs, wherever they run. Return: the CPU that was set for the QP, or
  * one of those set for its link; XROCE_XDP_CPU_STAY when neither was, under
- * generic XDP, and when the frame's VLAN cannot be told; or XROCE_XDP_CPU_NO_QP when no link on the frame's netdev has such
- * a QP.
+ * generic XDP, and when the frame's VLAN cannot be told; or XROCE_XDP_CPU_NO_QP when
+ * no link on the frame's netdev has such a QP.
  */
 __bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
 {
