@@ -247,7 +247,7 @@ struct xroce_rq *xroce_env_srq(struct xroce_dev *dev, u32 srqn)
 {
 	(void)dev;
 	MUST(srqn <= XROCE_QPN_MASK);
-	if (srqn / 4 != 1)
+	if (srqn / 4 != 1 || !env.srq)
 		return NULL;
 	MUST(!env.srq_held);
 	env.srq_held = true;
