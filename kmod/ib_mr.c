@@ -33,7 +33,7 @@ static int mr_map(struct xroce_mr *mr, struct ib_umem *umem)
 	if (!pgsz)
 		return -EINVAL;
 	n = ib_umem_num_dma_blocks(umem, pgsz);
-	mr->page = kvmalloc_array(n, sizeof(*mr->page), GFP_KERNEL_ACCOUNT);
+	mr->page = kvmalloc_array(n, sizeof(*mr->page), XROCE_GFP_QUEUE);
 	if (!mr->page)
 		return -ENOMEM;
 	mr->page_shift = ilog2(pgsz);

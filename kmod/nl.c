@@ -5,11 +5,15 @@
  * guards the attachment and the steering mask; a QP's lock its state.
  */
 #include <linux/bpf.h>
+#include <linux/rcupdate_wait.h>
 #include <net/genetlink.h>
 #include <uapi/linux/xroce_netlink.h>
 
 #include "nl_gen.h"
 #include "xroce.h"
+
+/* Of a list of CPUs: docs/netlink/xroce.yaml. What is shown can be set. */
+#define STEER_LEN	1023
 
 static struct genl_family xroce_nl_family;
 
@@ -272,6 +276,10 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list,
 		NL_SET_ERR_MSG_ATTR(extack, list,
 				    "steer is not a list of this machine's CPUs");
 		err = -EINVAL;
+	} else if (snprintf(NULL, 0, "%*pbl", cpumask_pr_args(mask)) > STEER_LEN) {
+		NL_SET_ERR_MSG_ATTR(extack, list,
+				    "steer is more than 1023 characters when each CPU is named");
+		err = -EINVAL;
 	} else {
 		guard(mutex)(&link->xdp_lock);
 		cpumask_copy(&link->steer, mask);
@@ -438,7 +446,8 @@ int xroce_nl_dump(struct sk_buff *skb, struct netlink_callback *cb,
 			return PTR_ERR(only);
 	}
 	rcu_read_lock();
-	for (; (object = xroce_table_next(kind->table, &number)); number++) {
+	for (; (object = xroce_table_next(kind->table, &number));
+	     number++, cond_resched_rcu()) {
 		link = *(struct xroce_link **)(object + kind->link);
 		if (only ? link != only : !net_eq(link->net, net))
 			continue;

@@ -167,8 +167,12 @@ static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
 		    (mr->offset + mr->length + (1ull << mr->page_shift) - 1) >>
 		    mr->page_shift;
 
-	/* Addresses are for who may see keys, and the kernel's for nobody. */
-	bool may = capable(CAP_NET_ADMIN) && !rdma_is_kernel_res(&ib->res);
+	/*
+	 * Addresses are for who may see keys, and the kernel's for nobody. A dump goes
+	 * on in whoever reads the socket, so whose that is counts too.
+	 */
+	bool may = !rdma_is_kernel_res(&ib->res) &&
+		   (skb->sk ? sk_capable(skb->sk, CAP_NET_ADMIN) : capable(CAP_NET_ADMIN));
 
 	return put_facts(skb, (const struct fact []){
 			 { may ? "iova" : NULL, mr->iova, true }, { "access", mr->access, true },

@@ -3,10 +3,13 @@
  * A context that wants no doorbells: a thread of its process, charged to it, looks
  * at the send queues of its QPs until nothing was there for its idle time, then
  * asks for doorbells and sleeps. Process context; poller->mutex guards the list,
- * and keeps a QP's ring while the thread looks at it.
+ * and keeps a QP's ring while the thread looks at it. A context has up to a million
+ * QPs, so each is followed by a place to yield.
  */
 #include <linux/ktime.h>
+#include <linux/pid.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
 #include <linux/sched/vhost_task.h>
 #include <linux/slab.h>
@@ -20,6 +23,7 @@
 /**
  * struct xroce_poller - the thread of a context
  * @task: the thread
+ * @tgid: the process whose thread it is
  * @mutex: guards @qps
  * @qps: its QPs
  * @idle: nothing is found for so long, ns, before it sleeps
@@ -30,6 +34,7 @@
  */
 struct xroce_poller {
 	struct vhost_task *task;
+	struct pid *tgid;
 	struct mutex mutex;		/* qps */
 	struct list_head qps;
 	u64 idle;
@@ -60,10 +65,11 @@ static bool poller_look(struct xroce_poller *p)
 
 		WRITE_ONCE(req->polled, true);
 		tail = READ_ONCE(req->tail);
-		if (READ_ONCE(req->ring->prod) == tail)
-			continue;
-		poller_run(&kqp->qp);
-		found |= READ_ONCE(req->tail) != tail;
+		if (READ_ONCE(req->ring->prod) != tail) {
+			poller_run(&kqp->qp);
+			found |= READ_ONCE(req->tail) != tail;
+		}
+		cond_resched();
 	}
 	return found;
 }
@@ -76,6 +82,7 @@ static void poller_rest(struct xroce_poller *p)
 	list_for_each_entry(kqp, &p->qps, poll_node) {
 		WRITE_ONCE(kqp->qp.req.polled, false);
 		poller_run(&kqp->qp);
+		cond_resched();
 	}
 }
 
@@ -137,12 +144,17 @@ void xroce_poller_ring(struct xroce_poller *p)
 }
 
 /**
- * xroce_poller_add() - a QP of the context is there
+ * xroce_poller_add() - the calling process has a new QP in the context
  * @p: the poller
  * @kqp: the queue pair
+ *
+ * Only the process whose thread looks at it: another one that has imported the
+ * context rings, since its traffic must not end or stop with the first.
  */
 void xroce_poller_add(struct xroce_poller *p, struct xroce_kqp *kqp)
 {
+	if (p->tgid != task_tgid(current))
+		return;
 	kqp->poller = p;
 	guard(mutex)(&p->mutex);
 	list_add_tail(&kqp->poll_node, &p->qps);
@@ -167,6 +179,7 @@ void xroce_poller_del(struct xroce_kqp *kqp)
 struct xroce_poller *xroce_poller_new(u32 us)
 {
 	struct xroce_poller *p;
+	int err;
 
 	if (!XROCE_HAVE_POLLER)
 		return ERR_PTR(-EOPNOTSUPP);
@@ -179,11 +192,14 @@ struct xroce_poller *xroce_poller_new(u32 us)
 	INIT_LIST_HEAD(&p->qps);
 	p->idle = us * (u64)NSEC_PER_USEC;
 	p->task = vhost_task_create(poller_fn, poller_killed, p, "xroce-poll");
-	/* NULL in 6.12 */
 	if (IS_ERR_OR_NULL(p->task)) {
+		/* As fork() does under a signal; 6.12 gives NULL, whatever it was. */
+		err = PTR_ERR(p->task) ?:
+		      signal_pending(current) ? -ERESTARTNOINTR : -ENOMEM;
 		kfree(p);
-		return ERR_PTR(-ENOMEM);
+		return ERR_PTR(err);
 	}
+	p->tgid = get_pid(task_tgid(current));
 	vhost_task_start(p->task);
 	return p;
 }
@@ -195,6 +211,7 @@ static void poller_end(struct work_struct *work)
 	if (XROCE_HAVE_POLLER)
 		vhost_task_stop(p->task);
 	mutex_destroy(&p->mutex);
+	put_pid(p->tgid);
 	kfree(p);
 }
 

@@ -4,6 +4,7 @@
  *
  *   hold DEVICE GID_INDEX objects	one of each kind, bound, posted and filled
  *   hold DEVICE GID_INDEX qps N M	N QPs, and M others that come and go
+ *   hold DEVICE GID_INDEX mrs N		N MRs
  *
  * Prints what it made, "name value" on a line each, then "ready". One thread.
  */
@@ -192,6 +193,15 @@ static void qps(struct host *h, int n, int m)
 	}
 }
 
+static void mrs(struct host *h, int n)
+{
+	static char buf[64];
+
+	while (n--)
+		NEED(ibv_reg_mr(h->pd, buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE));
+	wait_end();
+}
+
 int main(int argc, char **argv)
 {
 	struct host h;
@@ -203,6 +213,8 @@ int main(int argc, char **argv)
 		objects(&h);
 	else if (argc == 6 && !strcmp(argv[3], "qps"))
 		qps(&h, atoi(argv[4]), atoi(argv[5]));
+	else if (argc == 5 && !strcmp(argv[3], "mrs"))
+		mrs(&h, atoi(argv[4]));
 	else
 		return 2;
 	/* The kernel cleans up what is left. */

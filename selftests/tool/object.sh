@@ -275,6 +275,27 @@ test_xroce() {
 	json "all are gone" 0 length rdmatool -j ah show
 }
 
+# addresses_for UID all|none - of 500 MRs, root reading on what UID has asked for
+addresses_for() {
+	local told seen late
+	read -r told seen late < <(python3 ./asker.py xt0 "$1")
+	echo "$told MRs, $seen addresses, $late of them later"
+	[ "$told" -ge 500 ] || return
+	if [ "$2" = none ]; then
+		[ "$seen" = 0 ]
+	else
+		[ "$seen" = "$told" ] && [ "$late" -gt 0 ]
+	fi
+}
+
+test_asker() {
+	dev=xt0
+	hold mrs 500 || { not_ok "500 MRs" "$(cat "$TOPO_TMP/err")"; return; }
+	try "who may sees the addresses of 500 MRs" addresses_for 0 all
+	try "who may not gets none, even if root reads on" addresses_for 65534 none
+	let_go
+}
+
 # Complete, none twice: COMMAND... lists QPNs as JSON
 complete_table() {
 	"$@" >"$TOPO_TMP/table" || return 1
@@ -328,6 +349,7 @@ ip link add xt-a type veth peer name xt-b
 ip link set xt-a up
 ip link set xt-b up
 test_xroce
+test_asker
 test_many
 test_rxe
 tap_end
