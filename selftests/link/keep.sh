@@ -21,7 +21,13 @@ topo_need rdmatool
 topo_direct 1500
 label="xroce $XROCE_XDP"
 NS3=h3-$$
-trap 'ip netns del "$NS3" 2>/dev/null; topo_end' EXIT
+end() {
+	local status=$?
+	ip netns del "$NS3" 2>/dev/null
+	(exit "$status")
+	topo_end
+}
+trap end EXIT
 
 try "$label: links" rdma_up
 index=$(gid_index "$NS1" "$RDMA1" "$V4.1")
