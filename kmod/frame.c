@@ -21,9 +21,11 @@
 #define XROCE_SEG_MIN		128
 /*
  * Where the IP header stands in a page: behind what is ours and the link-layer
- * header there is the room that XDP programs at the receiver expect to find.
+ * header there is the room that XDP programs at the receiver expect to find, and so
+ * that the part that the kernel's CRC goes over begins as that likes it at both ends.
  */
 #define XROCE_PAGE_L3		ALIGN(XDP_PACKET_HEADROOM + VLAN_ETH_HLEN, 32)
+#define XROCE_CRC_ALIGN		16
 #define XROCE_PAGE_TAIL		SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
 #define XROCE_FRAME_MAX		(4096 + 128)
 /* Free pages that a pool keeps, beside those in its cache. */
@@ -43,18 +45,22 @@ static DEFINE_PER_CPU(struct page_pool *, xroce_pools[XROCE_POOLS]);
 static u32 pool_order(u32 i)
 {
 	return i == XROCE_POOL_SMALL ? 0 :
-	       get_order(XROCE_PAGE_L3 + XROCE_FRAME_MAX + XROCE_PAGE_TAIL);
+	       get_order(XROCE_PAGE_L3 + XROCE_CRC_ALIGN + XROCE_FRAME_MAX +
+			 XROCE_PAGE_TAIL);
 }
 
 /**
  * xroce_frame_page() - a frame in memory of this CPU's pools, for XDP or a copy
+ * @l3_len: bytes from the IP header to the BTH; any where no CRC is made
  * @len: its length, from the IP header to the ICRC; at most XROCE_FRAME_MAX
  *
  * Return: the frame, or NULL.
  */
-struct xroce_kframe *xroce_frame_page(u32 len)
+struct xroce_kframe *xroce_frame_page(u32 l3_len, u32 len)
 {
-	u32 i = len + XROCE_PAGE_L3 + XROCE_PAGE_TAIL > PAGE_SIZE ?
+	u32 l3 = XROCE_PAGE_L3 +
+		 (-(l3_len + offsetof(struct xroce_bth, apsn)) & (XROCE_CRC_ALIGN - 1));
+	u32 i = l3 + len + XROCE_PAGE_TAIL > PAGE_SIZE ?
 		XROCE_POOL_LARGE : XROCE_POOL_SMALL;
 	struct page_pool *pool = this_cpu_read(xroce_pools[i]);
 	struct xroce_kframe *kf;
@@ -71,7 +77,7 @@ struct xroce_kframe *xroce_frame_page(u32 len)
 	kf = (void *)(xdp + 1);
 	kf->skb = NULL;
 	kf->xdp = xdp;
-	kf->f.seg[0].p = (u8 *)xdp + XROCE_PAGE_L3;
+	kf->f.seg[0].p = (u8 *)xdp + l3;
 	kf->f.seg[0].len = len;
 	kf->f.seg[1].len = 0;
 	kf->f.len = len;
@@ -128,7 +134,7 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 	if (qp->av.route == XROCE_ROUTE_HOST ||
 	    (len <= XROCE_FRAME_MAX && len <= READ_ONCE(kqp->link->ndev->mtu) &&
 	     xroce_xmit_by_xdp(kqp)))
-		kf = xroce_frame_page(len);
+		kf = xroce_frame_page(qp->av.l3_len, len);
 	else
 		kf = skb_frame(kqp->link->ndev, len);
 	return kf ? &kf->f : NULL;

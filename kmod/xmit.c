@@ -98,7 +98,7 @@ static int frame_send(struct sk_buff *skb, u8 l2_len)
 /* To a group: this host's members too; for a copy that is lost nobody waits. */
 static void frame_copy(struct xroce_kqp *kqp, struct sk_buff *skb, u8 l2_len)
 {
-	struct xroce_kframe *kf = xroce_frame_page(skb->len);
+	struct xroce_kframe *kf = xroce_frame_page(0, skb->len);
 	struct xroce_frame *f;
 
 	if (kf) {
@@ -123,9 +123,10 @@ static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
 	skb = frame_give_up(kqp, f);
 	/*
 	 * Its MTU has become less than the path MTU that was agreed on; or it is
-	 * another namespace's.
+	 * another namespace's; or down, and then maybe without queues already, of
+	 * which the stack would complain.
 	 */
-	if (skb->len > READ_ONCE(skb->dev->mtu) ||
+	if (skb->len > READ_ONCE(skb->dev->mtu) || !netif_running(skb->dev) ||
 	    !net_eq(dev_net(skb->dev), kqp->link->net)) {
 		kfree_skb(skb);
 		return 0;

@@ -463,7 +463,7 @@ struct xroce_kframe {
 /* frame.c: frames to be sent; xmit.c: sending them. */
 bool xroce_xmit_fits(const struct net_device *ndev);
 bool xroce_xmit_by_xdp(const struct xroce_kqp *kqp);
-struct xroce_kframe *xroce_frame_page(u32 len);
+struct xroce_kframe *xroce_frame_page(u32 l3_len, u32 len);
 int xroce_frame_init(void);
 void xroce_frame_exit(void);
 

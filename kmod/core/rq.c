@@ -96,7 +96,11 @@ int xroce_rq_take(struct xroce_qp *qp)
 	barrier();	/* the compiler shall not look at the slot again */
 	wqe->wr_id = hdr.wr_id;
 	wqe->num_sge = min(hdr.num_sge, rq->max_sge);
-	memcpy(wqe->sge, slot + sizeof(hdr), wqe->num_sge * sizeof(wqe->sge[0]));
+	/* Mostly one, of which the compiler knows the length: no call. */
+	if (wqe->num_sge == 1)
+		memcpy(wqe->sge, slot + sizeof(hdr), sizeof(wqe->sge[0]));
+	else
+		memcpy(wqe->sge, slot + sizeof(hdr), wqe->num_sge * sizeof(wqe->sge[0]));
 	/* Pairs with the user's acquire: the slot has been read. */
 	smp_store_release(&rq->ring->cons, ++rq->cons);
 	ret = hdr.num_sge > rq->max_sge ? -EINVAL : 1;

@@ -67,6 +67,8 @@ struct msg {
 	uint32_t rd;
 	uint32_t qpn[MAX_QP];
 	union ibv_gid gid;
+	uint64_t trouble;
+	char device[64];	/* whose trouble is not to be counted again */
 };
 
 /* In a file that both ends map: what flow control of an application would cost

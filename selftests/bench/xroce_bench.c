@@ -96,14 +96,15 @@ static uint64_t idle(void)
 	return ns;
 }
 
-/* Counters of @e's device that say that the wire did not just work. */
-static uint64_t trouble(const char *dev)
+/* Counters of this end's device that say that the wire did not just work. */
+static uint64_t trouble(void)
 {
 	static const char * const names[] = {
 		"duplicate_request", "out_of_seq_request", "out_of_sequence",
 		"rcvd_rnr_err", "send_rnr_err", "rcvd_seq_err",
 		"packet_seq_err", "implied_nak_seq_err", "completer_retry_err",
 		"local_ack_timeout_err", "retransmitted_pkts",
+		"ack_requests_resent",
 	};
 	uint64_t sum = 0, v;
 	char path[256];
@@ -112,7 +113,7 @@ static uint64_t trouble(const char *dev)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path),
 			 "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
-			 dev, names[i]);
+			 device, names[i]);
 		f = fopen(path, "r");
 		if (!f)
 			continue;
@@ -196,7 +197,7 @@ static uint64_t serve_run(struct msg *m)
 static void serve(void)
 {
 	static struct msg m, far;
-	uint64_t calls = 0;
+	uint64_t calls = 0, bad = 0;
 
 	while (hear(&m)) {
 		m.err = 0;
@@ -208,6 +209,7 @@ static void serve(void)
 			end_connect(&end, &far);
 			break;
 		case SAY_CLEAR:
+			bad = trouble();
 			end_clear(&end, op_fills_client(end.s.op));
 			break;
 		case SAY_RUN:
@@ -215,6 +217,7 @@ static void serve(void)
 			continue;
 		case SAY_CALLS:
 			m.v = calls;
+			m.trouble = strcmp(device, m.device) ? trouble() - bad : 0;
 			break;
 		case SAY_CHECK:
 			if (!op_fills_client(end.s.op)) {
@@ -299,7 +302,7 @@ static void measure(struct spec *s, const char *text, int runs)
 	end_connect(&end, &m);
 	end_clear(&end, !op_fills_client(s->op));
 	ask(&m, SAY_CLEAR);
-	bad = trouble(device);
+	bad = trouble();
 	run(s, part(s, s->n / 4), PLAIN, &warm);
 	for (int again = 0; again < 2; again++) {
 		for (int i = 0; i < runs; i++)
@@ -310,9 +313,10 @@ static void measure(struct spec *s, const char *text, int runs)
 		s->n *= 4;
 	}
 	run(s, s->n, COUNTED, &calls);
-	bad = trouble(device) - bad;
+	snprintf(m.device, sizeof(m.device), "%s", device);
 	ask(&m, SAY_CALLS);
 	far_calls = m.v;
+	bad = trouble() - bad + m.trouble;
 	m.v = 0;
 	for (uint32_t q = 0; q < s->qps; q++)
 		m.v += end.sent[q];

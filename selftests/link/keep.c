@@ -9,6 +9,7 @@
  *   keep DEVICE GID_INDEX group MGID	a QP in a group
  *   keep DEVICE GID_INDEX srqs N	N SRQs of XRC, and N others: prints how long the
  *					end of each kind takes, in milliseconds
+ *   keep DEVICE GID_INDEX mrs N		the same of registering and ending N MRs
  *
  * Prints "ready" then. One thread, but for the call's.
  */
@@ -167,6 +168,18 @@ static long srqs_end(enum ibv_srq_type type, int n)
 	return (t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000;
 }
 
+static long mrs_end(int n)
+{
+	static char page[PAGE];
+	struct timespec t0, t1;
+
+	clock_gettime(CLOCK_MONOTONIC, &t0);
+	while (n--)
+		ZERO(ibv_dereg_mr(NEED(ibv_reg_mr(pd, page, PAGE, IBV_ACCESS_LOCAL_WRITE))));
+	clock_gettime(CLOCK_MONOTONIC, &t1);
+	return (t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000;
+}
+
 int main(int argc, char **argv)
 {
 	union ibv_gid gid;
@@ -179,6 +192,10 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[3], "srqs")) {
 		printf("%ld", srqs_end(IBV_SRQT_XRC, atoi(argv[4])));
 		printf(" %ld\n", srqs_end(IBV_SRQT_BASIC, atoi(argv[4])));
+		return 0;
+	}
+	if (!strcmp(argv[3], "mrs")) {
+		printf("%ld\n", mrs_end(atoi(argv[4])));
 		return 0;
 	}
 	gid = address(argv[4]);

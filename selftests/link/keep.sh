@@ -63,6 +63,15 @@ soon() {
 }
 try "$label: a thousand SRQs of XRC end about as soon as others" soon
 
+# Nor one for each region
+regions() {
+	local ms
+	ms=$(in_ns "$NS1" ./keep "$RDMA1" "$index" mrs 1000) || return
+	echo "$ms ms"
+	[ "$ms" -lt 8000 ]
+}
+try "$label: a thousand MRs come and go without a grace period each" regions
+
 sent() { counter "$NS2" "$RDMA2" drop_no_qp; }
 # changes SECONDS - packets came within that time
 changes() {
