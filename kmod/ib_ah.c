@@ -31,11 +31,13 @@ static int path_l2(struct xroce_link *link, struct xroce_av *av,
 	if (vlan == XROCE_NO_VLAN || rcu_access_pointer(sgid->ndev) == link->ndev) {
 		eth->h_vlan_proto = proto;
 		av->l2_len = ETH_HLEN;
+		av->vid = 0;
 	} else {
 		eth->h_vlan_proto = htons(ETH_P_8021Q);
 		eth->h_vlan_TCI = htons(vlan | av->prio << VLAN_PRIO_SHIFT);
 		eth->h_vlan_encapsulated_proto = proto;
 		av->l2_len = VLAN_ETH_HLEN;
+		av->vid = vlan;
 	}
 	return 0;
 }

@@ -151,6 +151,7 @@ static void krx_init(struct xroce_krx *krx, struct xroce_link *link,
 	krx->rx.l3 = l3;
 	krx->rx.len = len;
 	krx->rx.vlan = XROCE_NO_VLAN;
+	krx->rx.vid = 0;
 	krx->rx.ce = INET_ECN_is_ce(xroce_l3_dsfield(l3));
 	krx->rx.looped = false;
 }
@@ -185,6 +186,9 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	krx.skb = skb;
 	krx.rx.vlan = skb_vlan_tag_present(skb) ? skb_vlan_tag_get(skb) :
 						  ndev_vlan(skb->dev);
+	/* A link's own VLAN is none to it. */
+	if (skb->dev != link->ndev && krx.rx.vlan != XROCE_NO_VLAN)
+		krx.rx.vid = krx.rx.vlan & VLAN_VID_MASK;
 	xroce_rx(&krx.rx);
 	xroce_trace_rx(link, skb, krx.rx.verdict);
 	consume_skb(skb);
@@ -265,7 +269,7 @@ bool xroce_xdp_no_tag(const struct xdp_buff *xdp)
 	       !list_empty(&dev->adj_list.upper) && !eth_type_vlan(eth->h_proto);
 }
 
-/* Did it come by the VLAN that the QP sends by, or by none as the QP does. */
+/* A tag of the kind that the QP sends, of its VLAN as is known, or none as the QP. */
 static bool same_l2(const struct xroce_av *av, const u8 *l2, u32 len)
 {
 	const struct vlan_ethhdr *is = (const void *)l2;
@@ -273,10 +277,8 @@ static bool same_l2(const struct xroce_av *av, const u8 *l2, u32 len)
 
 	if (len != av->l2_len)
 		return false;
-	if (len != VLAN_ETH_HLEN)
-		return len == ETH_HLEN;
-	return is->h_vlan_proto == own->h_vlan_proto &&
-	       !((is->h_vlan_TCI ^ own->h_vlan_TCI) & htons(VLAN_VID_MASK));
+	return len == ETH_HLEN ||
+	       (len == VLAN_ETH_HLEN && is->h_vlan_proto == own->h_vlan_proto);
 }
 
 /**
@@ -303,6 +305,9 @@ struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 	krx->xdp = xdp;
 	if (xroce_rx_parse(&krx->rx) || krx->rx.pkt.qpn == XROCE_MCAST_QPN)
 		return NULL;
+	if (e.l3 - data == VLAN_ETH_HLEN)
+		krx->rx.vid = ntohs(((struct vlan_ethhdr *)data)->h_vlan_TCI) &
+			      VLAN_VID_MASK;
 	qp = xroce_rx_find(&krx->rx);
 	if (!qp || qp->transport == XROCE_UD || !same_l2(&qp->av, data, e.l3 - data))
 		return NULL;

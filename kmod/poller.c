@@ -9,9 +9,9 @@
 #include <linux/ktime.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
 #include <linux/sched/vhost_task.h>
+#include <linux/signal.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
@@ -179,7 +179,7 @@ void xroce_poller_del(struct xroce_kqp *kqp)
 struct xroce_poller *xroce_poller_new(u32 us)
 {
 	struct xroce_poller *p;
-	int err;
+	sigset_t all, old;
 
 	if (!XROCE_HAVE_POLLER)
 		return ERR_PTR(-EOPNOTSUPP);
@@ -191,13 +191,15 @@ struct xroce_poller *xroce_poller_new(u32 us)
 	mutex_init(&p->mutex);
 	INIT_LIST_HEAD(&p->qps);
 	p->idle = us * (u64)NSEC_PER_USEC;
+	/* A signal would have it fail, and then ib_core's ioctl() forgets a task. */
+	siginitsetinv(&all, sigmask(SIGKILL));
+	sigprocmask(SIG_BLOCK, &all, &old);
 	p->task = vhost_task_create(poller_fn, poller_killed, p, "xroce-poll");
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	/* NULL in 6.12 */
 	if (IS_ERR_OR_NULL(p->task)) {
-		/* As fork() does under a signal; 6.12 gives NULL, whatever it was. */
-		err = PTR_ERR(p->task) ?:
-		      signal_pending(current) ? -ERESTARTNOINTR : -ENOMEM;
 		kfree(p);
-		return ERR_PTR(err);
+		return ERR_PTR(-ENOMEM);
 	}
 	p->tgid = get_pid(task_tgid(current));
 	vhost_task_start(p->task);

@@ -160,6 +160,7 @@ struct xroce_rq {
  * @l2_len: at most sizeof(@l2)
  * @route: &enum xroce_route
  * @prio: service level
+ * @vid: VLAN above the link's netdev that it is by, or 0
  * @csum: IPv4: the sum of the header so far, for the checksum
  * @len: of the last packet sent, from the IP header on
  * @bth: what stood in its BTH before the PSN
@@ -172,6 +173,7 @@ struct xroce_av {
 	u8 l2_len;
 	u8 route;
 	u8 prio;
+	u16 vid;
 	u16 csum;
 	u32 len;
 	u32 crc;
@@ -489,6 +491,7 @@ struct xroce_known {
  * @len: bytes from the BTH to the ICRC
  * @gen: of the QP when the addresses were compared with its own
  * @vlan: the tag it came with, priority and VLAN, or XROCE_NO_VLAN
+ * @vid: VLAN above the link's netdev that it came by, or 0
  * @ce: the network marked congestion
  * @looped: this host's own, never out of its memory: without an ICRC
  * @known: XROCE_KNOWN of them, this CPU's alone, or NULL
@@ -503,6 +506,7 @@ struct xroce_rx {
 	u32 len;
 	u32 gen;
 	u16 vlan;
+	u16 vid;
 	bool ce;
 	bool looped;
 	u8 verdict;

@@ -193,7 +193,8 @@ struct xroce_qp *xroce_rx_find(struct xroce_rx *rx)
 	/* Pairs with the release in xroce_qp_modify(). */
 	rx->gen = smp_load_acquire(&qp->gen);
 	if (qp->transport == XROCE_UD ? !xroce_env_local(rx) :
-	    !xroce_av_match(&qp->av, rx->l3))
+	    !xroce_av_match(&qp->av, rx->l3) ||
+	    (rx->vid != qp->av.vid && !rx->looped))
 		return NULL;
 	return qp;
 }

@@ -49,6 +49,27 @@ pings ud "to the bond" "$V4.1" "$V4.2"
 vlan_gids() { has_gid "$NS1" xr1 198.18.7.1 && has_gid "$NS2" xr2 198.18.7.2; }
 try "$label: GIDs of the VLANs" wait_for 20 vlan_gids
 pings rc "by its VLAN" 198.18.7.1 198.18.7.2
+# What an own address of the peer's sends, by a VLAN that its QP is not in, is not its
+astray() {
+	local was out
+	for host in n1 n2; do
+		$host sysctl -qw net.ipv4.conf.all.rp_filter=0 \
+			net.ipv4.conf.eth0.rp_filter=0 || return
+	done
+	n2 sysctl -qw "net.ipv4.conf.eth0/7.rp_filter=0" &&
+		n1 rdmatool link set xr1 xdp off &&
+		n1 tc qdisc add dev bond0 clsact &&
+		n1 tc filter add dev bond0 egress protocol ip u32 match ip dport 4791 0xffff \
+			action vlan push id 7 || return
+	was=$(counter "$NS2" xr2 drop_addr)
+	out=$(verbs_pair "$V4.1" "$V4.2" ibv_rc_pingpong -n 10 2>&1) && return 1
+	echo "$out" | grep 'retry counter exceeded' || { echo "$out"; return 1; }
+	n1 tc qdisc del dev bond0 clsact
+	n1 rdmatool link set xr1 xdp "$XROCE_XDP"
+	[ "$(counter "$NS2" xr2 drop_addr)" -ge $((was + 8)) ]
+}
+try "$label: what comes astray by the VLAN is dropped" astray
+pings rc "not astray" "$V4.1" "$V4.2"
 try "$label: the port goes with the bond's only one" n1 ip link set eth0 down
 down() { n1 rdma link show xr1/1 | grep -q 'state DOWN'; }
 up() { n1 rdma link show xr1/1 | grep -q 'state ACTIVE'; }
