@@ -167,10 +167,7 @@ static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
 		    (mr->offset + mr->length + (1ull << mr->page_shift) - 1) >>
 		    mr->page_shift;
 
-	/*
-	 * Addresses are for who may see keys, and the kernel's for nobody. A dump goes
-	 * on in whoever reads the socket, so whose that is counts too.
-	 */
+	/* For who may see keys, the kernel's for nobody; whoever reads goes on with a dump. */
 	bool may = !rdma_is_kernel_res(&ib->res) &&
 		   (skb->sk ? sk_capable(skb->sk, CAP_NET_ADMIN) : capable(CAP_NET_ADMIN));
 

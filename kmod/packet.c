@@ -306,8 +306,7 @@ struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
 	if (xroce_rx_parse(&krx->rx) || krx->rx.pkt.qpn == XROCE_MCAST_QPN)
 		return NULL;
 	if (e.l3 - data == VLAN_ETH_HLEN)
-		krx->rx.vid = ntohs(((struct vlan_ethhdr *)data)->h_vlan_TCI) &
-			      VLAN_VID_MASK;
+		krx->rx.vid = ntohs(((struct vlan_ethhdr *)data)->h_vlan_TCI) & VLAN_VID_MASK;
 	qp = xroce_rx_find(&krx->rx);
 	if (!qp || qp->transport == XROCE_UD || !same_l2(&qp->av, data, e.l3 - data))
 		return NULL;

@@ -3,8 +3,7 @@
  * A context that wants no doorbells: a thread of its process, charged to it, looks
  * at the send queues of its QPs until nothing was there for its idle time, then
  * asks for doorbells and sleeps. Process context; poller->mutex guards the list,
- * and keeps a QP's ring while the thread looks at it. A context has up to a million
- * QPs, so each is followed by a place to yield.
+ * and keeps a QP's ring while the thread looks at it.
  */
 #include <linux/ktime.h>
 #include <linux/pid.h>
@@ -148,8 +147,7 @@ void xroce_poller_ring(struct xroce_poller *p)
  * @p: the poller
  * @kqp: the queue pair
  *
- * Only the process whose thread looks at it: another one that has imported the
- * context rings, since its traffic must not end or stop with the first.
+ * Another process, which has imported the context, rings: it outlives the thread.
  */
 void xroce_poller_add(struct xroce_poller *p, struct xroce_kqp *kqp)
 {

@@ -228,8 +228,6 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	}
 	if (ext_len == sizeof(struct xroce_reth))
 		memcpy(p + hdr, ext, sizeof(struct xroce_reth));
-	else if (ext_len == sizeof(u32))
-		memcpy(p + hdr, ext, sizeof(u32));
 	else if (ext_len)
 		memcpy(p + hdr, ext, ext_len);
 	if (pad)

@@ -96,7 +96,6 @@ int xroce_rq_take(struct xroce_qp *qp)
 	barrier();	/* the compiler shall not look at the slot again */
 	wqe->wr_id = hdr.wr_id;
 	wqe->num_sge = min(hdr.num_sge, rq->max_sge);
-	/* Mostly one, of which the compiler knows the length: no call. */
 	if (wqe->num_sge == 1)
 		memcpy(wqe->sge, slot + sizeof(hdr), sizeof(wqe->sge[0]));
 	else
