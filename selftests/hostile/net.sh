@@ -77,20 +77,26 @@ heard() {
 	} | jq -s '[.[][].rcvd_pkts // 0] | add // 0'
 }
 
-# What the devices have dropped, for whatever reason, or counted as old
+# unwanted COUNTERS - the sum of those whose names match, of both devices
 unwanted() {
 	local ns
 	for ns in "$RNS1 $RDMA1" "$RNS2 $RDMA2"; do
 		# shellcheck disable=SC2086
 		in_ns ${ns% *} rdmatool -d -j stat show "${ns#* }"
-	done | jq -s '[.. | objects | to_entries[] |
-		select(.key | test("^drop_|duplicate|cnp_handled|rdma_recvs|xdp_drop")) |
-		.value | numbers] | add'
+	done | jq -s --arg names "$1" '[.. | objects | to_entries[] |
+		select(.key | test($names)) | .value | numbers] | add'
 }
 
-# taken KIND SOURCE - what has become of the packets so far
+# taken KIND SOURCE - what has become of the packets so far: of a QP's peer they were
+# dropped for whatever reason, or counted as old; of another for who it is
 taken() {
-	if [ "$1 $2" = "new $V4.2" ]; then heard; else unwanted; fi
+	case "$1 $2" in
+	"new $V4.2")	heard ;;
+	"ack $V4.9" | "nak $V4.9" | "rnr $V4.9" | "cnp $V4.9")
+		unwanted '^drop_addr$' ;;
+	"req $V4.9")	unwanted '^drop_no_neigh$' ;;
+	*)	unwanted '^drop_|duplicate|cnp_handled|rdma_recvs|xdp_drop' ;;
+	esac
 }
 
 # aims KIND HOST - flood's words for whom it is to be sent to
