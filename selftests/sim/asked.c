@@ -129,10 +129,96 @@ static void run_round(u64 seed)
 	sim_world_free();
 }
 
+/* A completion for those that ask for none. */
+static void finish(void)
+{
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_settle_all(SIM_MS);
+	is(TIMEOUT, 0);
+	sim_finish();
+}
+
+static void write_each_ms(u32 n)
+{
+	while (n--) {
+		post(XROCE_WR_RDMA_WRITE, 100, false, false);
+		sim_run_until(sim_now() + SIM_MS);
+	}
+}
+
+/* One now and then that nobody waits for: few go twice, and those in the end too. */
+static void run_slow(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.timeout = 14;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	ep = asked.ep;
+	write_each_ms(96);
+	sim_run_until(sim_now() + 15 * SIM_MS);
+	sim_check(ep->wire.una == ep->wire.max, "not acknowledged");
+	sim_check(sim_count(XROCE_CNT_ASKED) <= 96 / 12 + 1, "asked %llu times",
+		  (unsigned long long)sim_count(XROCE_CNT_ASKED));
+	finish();
+}
+
+/* So far away that who asks late hears nothing in time, and has one retry. */
+static void run_far(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+
+	(void)seed;
+	cfg.timeout = 11;			/* 8.4 ms */
+	cfg.delay = 3 * SIM_MS / 2;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	post(XROCE_WR_RDMA_WRITE, 100, false, false);
+	sim_run_until(sim_now() + 10 * SIM_MS);
+	is(ASKED, 1);
+	is(TIMEOUT, 0);
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_settle_all(10 * SIM_MS);
+	sim_finish();
+}
+
+static bool drop_ack(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *pkt)
+{
+	(void)buf;
+	(void)len;
+	if (asked.acked || from == asked.ep || !(pkt->info & XROCE_OP_ACK))
+		return false;
+	asked.acked = true;
+	return true;
+}
+
+/* One that is waited for, whose ACK is lost: soon, whatever follows. */
+static void run_waited(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.timeout = 14;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	asked.acked = false;
+	ep = asked.ep;
+	W->drop = drop_ack;
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	write_each_ms(5);
+	sim_check(asked.acked, "no ACK was dropped");
+	sim_check(ep->wire.una == ep->wire.max, "not acknowledged");
+	is(ASKED, 1);
+	finish();
+}
+
 const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-failed", "what is before a failed one asks for its ACK", run_failed, 0, 20 },
 	{ "asks-long", "an ACK behind a READ of 2^31 bytes, whose end is lost", run_long,
 	  0, 10 },
 	{ "asks-round", "the last PSN of a READ, 2^24 packets later", run_round, 0, 10 },
+	{ "asks-slow", "now and then a WRITE that nobody waits for", run_slow, 0, 10 },
+	{ "asks-far", "and is answered within the ACK timeout", run_far, 0, 10 },
+	{ "asks-waited", "one that is waited for among them", run_waited, 0, 10 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };
