@@ -5,6 +5,7 @@
  * while a burst is being sent, the one place where the core lets go of its lock.
  */
 #include "sim.h"
+#include "ways.h"
 
 static const char * const lock_names[] = { "", "QP", "RQ", "CQ" };
 static u32 held;		/* 1 << rank */
@@ -203,6 +204,9 @@ static void give_away(struct sim_ep *ep, struct xroce_frame *f)
 	sim_check(f->seg[0].len + f->seg[1].len == f->len,
 		  "a frame's length was changed");
 	wire_tx(ep, f, buf, f->len);
+	/* The ICRC is of most of it. */
+	sim_seen(ep->idx << 16 | f->len);
+	sim_seen(get_unaligned_be32(buf + f->len - 4));
 	sim_net_send(ep, buf, f->len, f->route != XROCE_ROUTE_WIRE);
 	xroce_env_frame_free(f);
 }
@@ -315,6 +319,7 @@ void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
 
 	sim_check(!(held >> 2), "QP %u: event under a queue's lock", ep->idx);
 	sim_trace("%u: event %u", ep->idx, event);
+	sim_seen(ep->idx << 16 | event);
 	ep->events |= 1 << event;
 	ep->event[event]++;
 	if ((event == XROCE_EVENT_QP_REQ_ERR ||
@@ -338,6 +343,7 @@ void xroce_env_srq_limit(struct xroce_rq *rq)
 void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
 {
 	sim_check(c < XROCE_CNT_MAX, "counter %u", c);
+	sim_seen(c << 16 | n);
 	node_of(dev)->cnt[c] += n;
 }
 
@@ -495,14 +501,6 @@ u32 xroce_env_crc(u32 crc, const void *p, u32 len)
 	return crc;
 }
 
-/* A packet as the core gets it: headers linear, the rest somewhere else. */
-struct sim_rx {
-	struct xroce_rx rx;
-	const u8 *head;
-	const u8 *tail;
-	u32 nhead;
-};
-
 static void rx_range(struct xroce_rx *rx, u32 off, u32 len)
 {
 	sim_check(off <= rx->len && len <= rx->len - off,
@@ -512,7 +510,7 @@ static void rx_range(struct xroce_rx *rx, u32 off, u32 len)
 u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 {
 	SIM_OUTSIDE();
-	struct sim_rx *s = container_of(rx, struct sim_rx, rx);
+	struct xroce_krx *s = container_of(rx, struct xroce_krx, rx);
 	u32 n;
 
 	rx_range(rx, off, len);
@@ -529,7 +527,7 @@ u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 
 void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 {
-	struct sim_rx *s = container_of(rx, struct sim_rx, rx);
+	struct xroce_krx *s = container_of(rx, struct xroce_krx, rx);
 	u32 n;
 
 	rx_range(rx, off, len);
@@ -557,7 +555,7 @@ static struct xroce_known rx_known[XROCE_KNOWN];
 void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce)
 {
 	u32 ip, udp_len, l3, linear;
-	struct sim_rx s = {};
+	struct xroce_krx s = {};
 	u8 *mem, *tail = NULL;
 
 	if (len < 20)
@@ -599,7 +597,7 @@ void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce)
 	s.head = mem + ip + 8;
 	s.tail = tail;
 	sim_core_enter();
-	xroce_rx(&s.rx);
+	sim_way_rx(&s);
 	sim_core_leave();
 	free(mem);
 	free(tail);

@@ -11,14 +11,17 @@
 
 #include "../lib/tap.h"
 #include "sim.h"
+#include "ways.h"
 
 bool sim_verbose;
 
 /* Shared with the scenario's process, which may die at any moment. */
 static struct {
 	u64 seed;
+	enum sim_way way;
 	u64 ops;
 	u32 worlds;
+	struct sim_way_count count;
 } *progress;
 
 static const struct sim_scenario * const groups[] = {
@@ -35,26 +38,62 @@ static const struct sim_scenario * const groups[] = {
 	NULL,
 };
 
-static u64 percent = 100;
+#define SIM_DEAR	5
 
-static void run_world(const struct sim_scenario *s, u64 seed)
+static u64 percent = 100;
+static enum sim_way only_way = SIM_WAYS;
+
+static u64 run_by(const struct sim_scenario *s, u64 seed, enum sim_way way)
 {
 	progress->seed = seed;
+	progress->way = way;
 	sim_srand(seed);
+	sim_way_begin(way, seed, &progress->count);
 	s->run(seed);
 	progress->ops = sim_total_ops;
 	progress->worlds++;
+	return sim_way_end();
+}
+
+/* By the socket, and again by XDP: it must be the same world. */
+static void run_world(const struct sim_scenario *s, u64 seed)
+{
+	enum sim_way way = seed % 4 ? SIM_NATIVE : SIM_MIXED;
+	u64 seen;
+
+	if (only_way != SIM_WAYS) {
+		run_by(s, seed, only_way);
+		return;
+	}
+	seen = run_by(s, seed, SIM_SOCKET);
+	seen -= run_by(s, seed, way);
+	progress->way = SIM_WAYS;
+	sim_check(!seen, "another world with -m %s than with -m %s", sim_way_name[way],
+		  sim_way_name[SIM_SOCKET]);
 }
 
 static void run_worlds(const struct sim_scenario *s, u64 seed)
 {
-	u64 ops = max(s->ops * percent / 100, 1ull);
-	u32 worlds = s->ops ? UINT32_MAX :
-			      max((u32)(s->worlds * percent / 100), 1u);
-	u32 i;
+	u64 ops = max(s->ops * percent / 100, 1ull), world;
+	u32 worlds = s->worlds * percent / 100, i;
+	/* Of those that take their time there are few: each by a way of its own. */
+	bool dear = s->worlds && s->worlds < SIM_DEAR && only_way == SIM_WAYS;
 
-	for (i = 0; i < worlds && (!s->ops || sim_total_ops < ops); i++)
-		run_world(s, sim_mix(seed + i) >> 16);
+	if (only_way == SIM_WAYS && !dear)
+		worlds /= 2;
+	worlds = s->ops ? UINT32_MAX : max(worlds, 1u);
+	for (i = 0; i < worlds && (!s->ops || sim_total_ops < ops); i++) {
+		world = sim_mix(seed + i) >> 16;
+		if (dear)
+			run_by(s, world, (SIM_NATIVE + i) % SIM_WAYS);
+		else
+			run_world(s, world);
+	}
+	/* Where the network is perfect; not each world of the latter has RC */
+	if (only_way != SIM_SOCKET && !strcmp(s->name, "clean"))
+		sim_way_check(1000);
+	else if (only_way != SIM_SOCKET && !strcmp(s->name, "services"))
+		sim_way_check(0);
 }
 
 static double seconds(void)
@@ -85,11 +124,21 @@ static void run_scenario(const struct sim_scenario *s, u64 seed,
 	}
 	waitpid(pid, &status, 0);
 	if (status)
-		tap_note("shown again by: %s -s %s -w %llu -v", self, s->name,
-			 (unsigned long long)progress->seed);
+		tap_note("shown again by: %s -s %s -w %llu -m %s -v", self, s->name,
+			 (unsigned long long)progress->seed,
+			 sim_way_name[progress->way]);
 	tap_ok(!status, "%s: %s (%llu operations, %u worlds, %.1f s)", s->name,
 	       s->text, (unsigned long long)progress->ops, progress->worlds,
 	       seconds() - start);
+}
+
+static enum sim_way way_of(const char *name)
+{
+	u32 i;
+
+	for (i = 0; i <= SIM_WAYS && strcmp(name, sim_way_name[i]); i++)
+		;
+	return i;
 }
 
 static void usage(const char *self)
@@ -98,11 +147,13 @@ static void usage(const char *self)
 	u32 i;
 
 	printf("usage: %s [-s SCENARIO]... [-S SEED] [-p PERCENT] [-w WORLD]"
-	       " [-n OPS] [-x] [-v] [-b]\n"
+	       " [-n OPS] [-m WAY] [-x] [-v] [-b]\n"
 	       "  -s  only this scenario\n"
 	       "  -S  seed of the whole run (1)\n"
 	       "  -p  how much of each scenario (100)\n"
 	       "  -n  fewer operations than this in all are a failure\n"
+	       "  -m  packets of connected QPs by this way alone: socket, native (XDP's)\n"
+	       "      or mixed; both: by the first and again by another, to be compared\n"
 	       "  -x  end at the first failure\n"
 	       "  -w  only the world with this seed; with -s\n"
 	       "  -v  trace of packets, posts and completions; with -w\n"
@@ -121,7 +172,7 @@ int main(int argc, char **argv)
 	u32 nonly = 0, i, j;
 	int c;
 
-	while ((c = getopt(argc, argv, "s:S:p:w:n:xvbh")) != -1) {
+	while ((c = getopt(argc, argv, "s:S:p:w:n:m:xvbh")) != -1) {
 		switch (c) {
 		case 's':
 			if (nonly < ARRAY_SIZE(only))
@@ -139,6 +190,13 @@ int main(int argc, char **argv)
 			break;
 		case 'n':
 			least = strtoull(optarg, NULL, 0);
+			break;
+		case 'm':
+			only_way = way_of(optarg);
+			if (only_way > SIM_WAYS) {
+				usage(argv[0]);
+				return 1;
+			}
 			break;
 		case 'x':
 			stop = true;

@@ -4,6 +4,7 @@
  * memory holds when one says so. Runs as the user's poll, single-threaded.
  */
 #include "sim.h"
+#include "ways.h"
 
 void sim_list_init(struct sim_list *l)
 {
@@ -512,6 +513,8 @@ void sim_poll(struct sim_cq *cq)
 		sim_trace("%u: completion: wr %llu opcode %u status %u length"
 			  " %u", ep->idx, (unsigned long long)cqe.wr_id,
 			  cqe.opcode, cqe.status, cqe.byte_len);
+		sim_seen(cqe.wr_id << 16 | cqe.opcode << 8 | cqe.status);
+		sim_seen((u64)cqe.byte_len << 32 | cqe.flags);
 		sim_check(cqe.timestamp && cqe.timestamp <= sim_now(),
 			  "QP %u: timestamp", ep->idx);
 		if (cqe.opcode >= XROCE_WC_RECV) {

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # Does the simulator see anything? Bugs are planted in copies of the core's
-# sources, one at a time; each must make it fail. A bug that can no longer be
-# planted, since the source has changed, is a failure too: plant it anew.
+# sources, and of those of native XDP, one at a time; each must make it fail. A bug
+# that can no longer be planted, since the source has changed, is a failure too:
+# plant it anew.
 #
 #   mutants.sh [NAME...]
 #
@@ -18,7 +19,8 @@ quick=(none ack-one-more no-implied-nak nak-outlives-gap atomic-again
 	read-goes-on-wrong rnr-for-ever one-retry-less untaken-lost
 	no-flush-unsignalled double-completion revoked-used any-source:forged
 	uc-first-in-message:sqe ud-any-qkey sqe-is-err srq-limit-again cnp-storm
-	local-fails-again:loss)
+	local-fails-again:loss way-any-psn:quiet way-never-placed:clean
+	place-says-ok:rnr)
 only=("$@") count=0 fails=0
 [ $# -gt 0 ] || [ -n "${XROCE_ALL:-}" ] || only=("${quick[@]}")
 
@@ -41,26 +43,43 @@ wanted() {
 	return 1
 }
 
-# bug NAME FILE OLD NEW - replace OLD, which must be there once; \n is a newline
-bug() {
-	local name=$1 file=$2 old new src status start=$SECONDS
-	wanted "$name" || return 0
+# plant SOURCE COPY OLD NEW - replace OLD, which must be there once; \n is a newline
+plant() {
+	local old new src
 	printf -v old '%b' "$3"
 	printf -v new '%b' "$4"
-	src=$(cat $core/"$file.c")
+	src=$(cat "$1")
 	if [ "${src#*"$old"}" = "$src" ] ||
 	   [ "${src#*"$old"*"$old"}" != "$src" ]; then
-		result "not ok" "$name: does not fit $file.c any more"
-		return
+		result "not ok" "$name: does not fit ${1##*/} any more"
+		return 1
 	fi
-	printf '%s\n' "${src/"$old"/"$new"}" >"$tmp/$file.c"
-	if ! $compile -w -c -o "$tmp/$file.o" "$tmp/$file.c"; then
+	mkdir -p "${2%/*}"
+	printf '%s\n' "${src/"$old"/"$new"}" >"$2"
+}
+
+# bug NAME FILE OLD NEW - FILE is one of the core's, or, where native XDP has it:
+# `pass` (kmod/pass.c), `program` (bpf/pass.h), `hot` (hot.h as the program has it)
+bug() {
+	local name=$1 file=$2 object=core-$2 from=$tmp/$2.c status start=$SECONDS
+	wanted "$name" || return 0
+	rm -rf "$tmp/native"
+	case $file in
+	pass)	set -- ../../kmod/pass.c kmod/pass.c "$3" "$4" ;;
+	program) set -- ../../bpf/pass.h bpf/pass.h "$3" "$4" ;;
+	hot)	set -- ../../include/xroce/hot.h xroce/hot.h "$3" "$4" ;;
+	*)	set -- $core/"$file.c" "" "$3" "$4" ;;
+	esac
+	[ -z "$2" ] || object=native from=env/native.c
+	plant "$1" "${2:+$tmp/native/}${2:-$from}" "$3" "$4" || return
+	if ! ${compile/ -Ienv/ -I"$tmp/native" -Ienv} -iquote ../../kmod -w -c \
+		-o "$tmp/$object.o" "$from"; then
 		result "not ok" "$name: does not compile"
 		return
 	fi
 	# shellcheck disable=SC2046
-	if ! $compile -o "$tmp/sim" "$tmp/$file.o" \
-		$(printf '%s\n' obj/fast/*.o | grep -vx "obj/fast/core-$file.o"); then
+	if ! $compile -o "$tmp/sim" "$tmp/$object.o" \
+		$(printf '%s\n' obj/fast/*.o | grep -vx "obj/fast/$object.o"); then
 		result "not ok" "$name: does not link"
 		return
 	fi
@@ -325,6 +344,38 @@ bug overrun-lives req '\t\txroce_qp_fatal(qp);' '\t\t;'
 bug overrun-unsaid resp 'xroce_resp_fatal(qp, XROCE_NAK_REM_OP, XROCE_EVENT_QP_FATAL);' ';'
 bug overrun-acked resp '\txroce_qp_fatal(qp);\n\treturn false;' '\treturn true;'
 bug overrun-waits tx ' && !qp->resp.fatal &&' ' &&'
+
+# native XDP
+bug way-any-psn hot 'xroce_resp_seq(hot, pkt->psn) != XROCE_SEQ_NEXT ||' ''
+bug way-any-order hot '!xroce_resp_order(hot, pkt->info) ||' ''
+bug way-any-length hot '!xroce_len_ok(pkt->info, pkt->payload_len,\n\t\t\t\t  1u << (hot->mtu_shift & 15))' '0'
+bug way-invalidates hot 'pkt->info & XROCE_OP_INV ||' ''
+bug way-unreliable hot 'if (hot->transport != XROCE_RC && hot->transport != XROCE_XRC)' 'if (0)'
+bug way-not-xrc hot ' && hot->transport != XROCE_XRC' ''
+bug way-never-placed hot 'return XROCE_WAY_PLACE;' 'return XROCE_WAY_CORE;'
+bug way-no-answers hot 'if (!(pkt->info & XROCE_OP_RESPONSE) ||' \
+	'if (!(pkt->info & XROCE_OP_ACK) ||'
+bug way-completes-requests hot '!(pkt->info & XROCE_OP_RESPONSE) ||' ''
+bug done-no-ack hot 'if (ack && (info' 'if (0 && (info'
+bug done-always-ack hot 'if (ack && (info' 'if (1 && (info'
+bug done-two hot 'hot->epsn = xroce_psn_add(hot->epsn, npsn);' \
+	'hot->epsn = xroce_psn_add(hot->epsn, npsn + 1);'
+bug done-same-msn hot 'hot->msn = xroce_psn_add(hot->msn, 1);' ''
+bug done-in-message hot '\t\thot->msg = 0;\n' ''
+bug place-failed program 'if (!bpf_xroce_place(p))' 'bpf_xroce_place(p);'
+bug place-not-done program 'if (!bpf_xroce_place(p))' 'if (bpf_xroce_place(p))'
+bug place-says-ok resp 'bool ok = xroce_resp_execute(qp, rx);' \
+	'bool ok = xroce_resp_execute(qp, rx) || 1;'
+bug place-refused resp 'bool ok = xroce_resp_execute(qp, rx);' \
+	'bool ok = xroce_resp_execute(qp, rx) && 0;'
+bug pass-any-icrc pass 'if (xroce_rx_icrc_ok(rx))' 'if (1)'
+bug pass-fatal-heard pass '|| p->qp->resp.fatal)\n\t\treturn NULL;' ')\n\t\treturn NULL;'
+bug pass-no-core pass 'if (how == XROCE_PASS_CORE && !p->done)' 'if (0)'
+bug pass-twice pass 'how == XROCE_PASS_CORE && !p->done' '1'
+bug pass-undone-ack pass 'xroce_comp_rx(p->qp, &p->krx.rx);\n\thot_keep(p);' \
+	'xroce_comp_rx(p->qp, &p->krx.rx);'
+bug pass-last-packet pass 'hot->pkt.psn = pkt->psn;' ''
+bug pass-no-ackreq pass 'hot->pkt.ackreq = pkt->ackreq;' ''
 
 # locks
 bug lock-leaked rx 'if (drop) {\n\t\tspin_unlock(&qp->lock);' 'if (drop) {'
