@@ -292,25 +292,33 @@ u32 xroce_env_crc(u32 crc, const void *p, u32 len)
 	return fuzz_crc(crc, p, len);
 }
 
-struct fuzz_rx {
-	struct xroce_rx rx;
-	const u8 *bth;
-};
-
 u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 {
-	struct fuzz_rx *fr = container_of(rx, struct fuzz_rx, rx);
+	struct xroce_krx *krx = container_of(rx, struct xroce_krx, rx);
 
 	MUST((u64)off + len <= rx->len);
-	return fuzz_crc(crc, fr->bth + off, len);
+	return fuzz_crc(crc, krx->head + off, len);
 }
 
 void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 {
-	struct fuzz_rx *fr = container_of(rx, struct fuzz_rx, rx);
+	struct xroce_krx *krx = container_of(rx, struct xroce_krx, rx);
 
 	MUST((u64)off + len <= rx->len);
-	memcpy(dst, fr->bth + off, len);
+	memcpy(dst, krx->head + off, len);
+}
+
+/* What XDP leaves is the socket's. */
+static void rx_by(struct xroce_krx *krx)
+{
+	int by = -1;
+
+	if (env.program)
+		by = native_rx_by(krx, env.program);
+	else if (env.native)
+		by = native_rx(krx);
+	if (by < 0)
+		xroce_rx(&krx->rx);
 }
 
 /**
@@ -322,20 +330,20 @@ void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 void fuzz_rx(const u8 *ip, u32 len)
 {
 	u32 hdr = (ip[0] >> 4 == 4 ? 20 : 40) + 8;
-	struct fuzz_rx fr = { .rx.dev = &env.dev };
+	struct xroce_krx krx = { .rx.dev = &env.dev };
 	u32 linear;
 	u8 *p;
 
-	fr.rx.len = len - hdr;
-	fr.bth = ip + hdr;
-	linear = hdr + min_t(u32, fr.rx.len, XROCE_MAX_HDR);
+	krx.rx.len = len - hdr;
+	krx.head = ip + hdr;
+	linear = hdr + min_t(u32, krx.rx.len, XROCE_MAX_HDR);
 	p = malloc(linear);
 	memcpy(p, ip, linear);
-	fr.rx.l3 = p;
-	fr.rx.vlan = XROCE_NO_VLAN;
-	fr.rx.ce = (ip[0] >> 4 == 4 ? ip[1] & 3 : ip[1] >> 4 & 3) == 3;
+	krx.rx.l3 = p;
+	krx.rx.vlan = XROCE_NO_VLAN;
+	krx.rx.ce = (ip[0] >> 4 == 4 ? ip[1] & 3 : ip[1] >> 4 & 3) == 3;
 	env.bh++;
-	xroce_rx(&fr.rx);
+	rx_by(&krx);
 	MUST(!env.srq_held);
 	env.bh--;
 	free(p);

@@ -8,7 +8,7 @@
 #ifndef FUZZ_ENV_H
 #define FUZZ_ENV_H
 
-#include "core.h"
+#include "native.h"
 
 #define MUST(c) do {				\
 	if (unlikely(!(c)))			\
@@ -29,6 +29,7 @@ struct fuzz_wire {
  * @room: frames that the device still takes
  * @no_mem: frames to be refused
  * @linear: all of a frame in its first segment
+ * @native: packets come by native XDP, @program: to this one and not to ours
  * @due: when the timer is to run, 0: not set
  * @frames: frames that exist
  */
@@ -45,6 +46,8 @@ struct fuzz_env {
 	u32 room;
 	u32 no_mem;
 	bool linear;
+	bool native;
+	u32 (*program)(struct xroce_pass *p);
 	int frames;
 	int bh;
 	struct fuzz_wire wire[WIRE_MAX];

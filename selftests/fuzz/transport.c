@@ -4,7 +4,8 @@
  * user, network and BPF program are the input: work requests and ring indices of
  * any content, packets of any content under a right ICRC, its own packets lost,
  * twice, late or changed, anything in the hot block, time, modify, a device
- * without room. See env.h.
+ * without room. Packets come by the socket or by native XDP, and there to our program
+ * or to one that does whatever the verifier lets it do. See env.h.
  */
 #include <packet.h>
 #include "env.h"
@@ -459,6 +460,91 @@ static void deliver(u8 *ip, u32 len, u8 spoil)
 	MUST(!memcmp(before, &w, sizeof(w)));
 }
 
+/* What the program has in hand: @info: 0: it has not looked; @done: what is done once. */
+static struct {
+	u32 info;
+	bool done;
+	u64 executed;
+} hand;
+
+static u64 executed(void)
+{
+	return env.count[XROCE_CNT_RX_SEND] + env.count[XROCE_CNT_RX_WRITE];
+}
+
+/* What was done once is not done again as the packet is let go. */
+static void hand_off(void)
+{
+	MUST(!hand.done || hand.executed == executed());
+	memset(&hand, 0, sizeof(hand));
+}
+
+static void once(int err, bool may, u32 kinds)
+{
+	if (err == -EINVAL)
+		return;
+	MUST(may && !hand.done && (!hand.info || hand.info & kinds));
+	hand.done = true;
+}
+
+static struct xroce_hot *look(struct xroce_pass *p, u32 len)
+{
+	struct xroce_hot *hot = (void *)bpf_xroce_hot(p, len);
+
+	MUST(!hot || (len <= sizeof(*hot) && !w.qp.resp.fatal));
+	if (hot)
+		hand.info = hot->pkt.info;
+	return hot;
+}
+
+/*
+ * A program with a packet in hand: the module's functions in any order, and anything
+ * in the hot block between them. Nothing that must hold may depend on it.
+ */
+static u32 program(struct xroce_pass *p)
+{
+	bool rc = w.transport == XROCE_RC || w.transport == XROCE_XRC, live;
+	struct xroce_hot *hot = NULL;
+	u8 n = get8() & 7, what;
+	u32 v;
+
+	hand_off();
+	while (n--) {
+		what = get8();
+		switch (what & 7) {
+		case 0:
+		case 1:
+			hot = look(p, sizeof(*hot) + (what >> 7));
+			break;
+		case 2:
+		case 3:
+			v = get32();
+			if (hot)
+				memcpy((u8 *)hot + (what >> 3) % 16 * 4, &v, 4);
+			break;
+		case 4:
+			if (hot)
+				hot->epsn = hot->pkt.psn;
+			break;
+		case 5:
+			live = rc && !w.qp.resp.fatal;
+			once(bpf_xroce_place(p), live, XROCE_OP_SEND | XROCE_OP_WRITE);
+			break;
+		case 6:
+			once(bpf_xroce_complete(p), true, XROCE_OP_RESPONSE);
+			break;
+		case 7:
+			if (hot)
+				xroce_resp_done(hot, (what >> 3 & 3) |
+						(what & 0x20 ? XROCE_OP_LAST : 0), 1,
+						what & 0x80);
+			break;
+		}
+	}
+	hand.executed = executed();
+	return get8() % 4;
+}
+
 /* A packet of the peer's, or of who says so. */
 static void packet(void)
 {
@@ -618,6 +704,7 @@ static void check(void)
 	MUST(req->cur - req->head <= req->tail - req->head);
 	MUST(req->rd_tail - req->rd_head <= XROCE_MAX_RD_ATOMIC);
 	MUST(resp->rd_tail < max(resp->max_rd, 1u));
+	hand_off();
 	for (i = 0; i < resp->max_rd; i++)
 		active += resp->rd[i].state == XROCE_RD_ACTIVE;
 	MUST(active == resp->rd_active);
@@ -636,7 +723,9 @@ static void check(void)
 		return;
 	MUST(hot->una <= XROCE_PSN_MASK && hot->next <= XROCE_PSN_MASK);
 	MUST(hot->max <= XROCE_PSN_MASK && hot->epsn <= XROCE_PSN_MASK);
-	MUST(hot->msn <= XROCE_PSN_MASK);
+	MUST(hot->msn <= XROCE_PSN_MASK && resp->nak_psn <= XROCE_PSN_MASK);
+	MUST(!hot->msg || hot->msg == XROCE_OP_SEND || hot->msg == XROCE_OP_WRITE);
+	MUST(hot->resp_flags <= (XROCE_RESP_GAP | XROCE_RESP_RNR | XROCE_RESP_ACK));
 	MUST(xroce_psn_diff(hot->next, hot->una) >= 0);
 	MUST(xroce_psn_diff(hot->max, hot->next) >= 0);
 	/* One READ of 2^31 bytes at MTU 256 may be past the window */
@@ -727,6 +816,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	env.room = 24;
 	w.transport = transports[how & 3];
 	w.bpf = how & 4;
+	env.native = how & 0x20;
+	env.program = env.native && how & 0x40 ? program : NULL;
 	env.ah[0] = &w.ah[0];
 	env.ah[1] = &w.ah[1];
 	for (i = 0; i < 4; i++)
