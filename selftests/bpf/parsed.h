@@ -59,7 +59,9 @@ struct ruled {
 	u32 ack;
 	u32 order;
 	u32 len_ok;
+	u32 way;
 	struct xroce_hot hot;
+	struct xroce_hot done;
 };
 
 static __always_inline void ruled_hot(struct ruled *r)
@@ -70,6 +72,9 @@ static __always_inline void ruled_hot(struct ruled *r)
 	r->ack = xroce_req_ack(&r->hot, r->psn);
 	r->order = xroce_resp_order(&r->hot, info);
 	r->len_ok = xroce_len_ok(info, r->len, 1u << (r->hot.mtu_shift & 15));
+	r->way = xroce_way(&r->hot);
+	r->done = r->hot;
+	xroce_resp_done(&r->done, info, r->len, r->psn & 1);
 	xroce_resp_advance(&r->hot, info, r->len);
 }
 
