@@ -7,6 +7,7 @@
 #include <time.h>
 #include <x86intrin.h>
 #include "sim.h"
+#include "ways.h"
 
 #ifdef SIM_CLOCK
 static u64 since, spent, laps;
@@ -70,8 +71,9 @@ static double ns_per_tick(void)
 #define BATCH 16
 
 /* A list of operations, completed before the next; ticks of each. */
-static double one(u8 wr, u32 len, u32 rounds, double lap)
+static double one(u8 wr, u32 len, enum sim_way way, u32 rounds, double lap)
 {
+	static struct sim_way_count count;
 	struct sim_opt opt = { .wr = wr, .len = len, .nsge = 1 };
 	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c;
@@ -82,6 +84,7 @@ static double one(u8 wr, u32 len, u32 rounds, double lap)
 	cfg.mtu_shift = 12;
 	cfg.max_rd = 16;
 	cfg.unmarked = true;
+	sim_way_begin(way, 0, &count);
 	c = sim_pair(&cfg);
 	for (i = 0; i <= rounds; i++) {
 		sim_post_recvs(&c->ep[1]);
@@ -114,15 +117,18 @@ void sim_bench(void)
 		{ "4 KiB WRITE", XROCE_WR_RDMA_WRITE, 4096 },
 	};
 	double ns = ns_per_tick(), lap = lap_ticks(), best, t;
+	enum sim_way way;
 	u32 i, j;
 
-	for (i = 0; i < ARRAY_SIZE(what); i++) {
+	for (i = 0; i < 2 * ARRAY_SIZE(what); i++) {
+		way = i & 1 ? SIM_NATIVE : SIM_SOCKET;
 		for (best = 1e9, j = 0; j < 8; j++) {
-			t = one(what[i].wr, what[i].len, 500, lap);
+			t = one(what[i / 2].wr, what[i / 2].len, way, 500, lap);
 			best = min(best, t);
 		}
-		printf("core: %s, lists of %u: %.0f ns, both ends (no CRC, frames, wire)\n",
-		       what[i].name, BATCH, best * ns);
+		printf("core: %s by %s, lists of %u: %.0f ns, both ends (no CRC, frames, wire)\n",
+		       what[i / 2].name, way == SIM_NATIVE ? "native XDP" : "socket", BATCH,
+		       best * ns);
 	}
 }
 #else
