@@ -488,6 +488,159 @@ static bool drained(enum ibv_qp_type type, bool notify)
 	return pair_free(p);
 }
 
+#define BUSY_N		8
+#define BUSY_ROOM	(1u << 14)
+#define BUSY_KBPS	256
+
+/* Message @i of A's, and where it is received, if there is a receive */
+static struct msg busy_msg(const struct ep p[2], struct ibv_ah *ah, int i)
+{
+	return (struct msg) {
+		.op = IBV_WR_SEND, .id = i, .flags = IBV_SEND_SIGNALED,
+		.off = SRC_OFF + i * BUSY_ROOM, .roff = DST_OFF + i * BUSY_ROOM,
+		/* one packet, or eight */
+		.len = ah ? 1000 : 8191, .ah = ah, .qkey = QKEY,
+		.qpn = p[B].qp->qp_num,
+	};
+}
+
+static bool busy_post(struct ep p[2], struct ibv_ah *ah, int from, int to)
+{
+	for (; from < to; from++) {
+		struct msg m = busy_msg(p, ah, from);
+
+		NEED(!post(&p[A], &m), "post_send %d", from);
+	}
+	return true;
+}
+
+static bool busy_receives(struct ep p[2], struct ibv_ah *ah)
+{
+	int i;
+
+	for (i = 0; i < BUSY_N; i++) {
+		struct msg m = busy_msg(p, ah, i);
+
+		NEED(!post_recv(&p[B], i, m.roff, m.len + (ah ? GRH : 0)),
+		     "post_recv %d", i);
+	}
+	return true;
+}
+
+/* Messages from @from to @to have come, whole, and B has had no other. */
+static bool busy_came(struct ep p[2], struct ibv_ah *ah, int from, int to)
+{
+	uint32_t grh = ah ? GRH : 0;
+	struct ibv_wc wc;
+
+	for (; from < to; from++) {
+		struct msg m = busy_msg(p, ah, from);
+
+		TRY(reap(p[B].rcq, &wc, 1));
+		NEED(wc.wr_id == m.id && wc.byte_len == grh + m.len,
+		     "receive %llu of %u bytes, not %d", (unsigned long long)wc.wr_id,
+		     wc.byte_len, from);
+		TRY(same(B, m.roff + grh, m.len, from));
+		TRY(guarded(B, m.roff, grh + m.len));
+	}
+	for (; to < BUSY_N; to++) {
+		struct msg m = busy_msg(p, ah, to);
+
+		TRY(untouched(B, m.roff, grh + m.len));
+	}
+	return true;
+}
+
+static bool draining(const struct ep *e)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr = {};
+
+	return !ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init) && attr.sq_draining;
+}
+
+/*
+ * Six of eight messages are under way, slowed by a rate limit or held by a peer that
+ * has no receive, as A goes to SQD; @seen: that found some begun, and not done, and
+ * some not begun. Those that were begun, of UC one and of datagrams none, are done
+ * when the event comes, and nothing is sent from then on.
+ */
+static bool busy_round(struct ep p[2], struct ibv_ah *ah, bool rnr, bool *seen)
+{
+	struct ibv_qp_attr attr = { .rate_limit = BUSY_KBPS };
+	uint64_t was = counter(B, "send_rnr_err"), sent;
+	struct ibv_async_event ev;
+	struct ibv_wc wc[BUSY_N];
+	int i, n, done;
+
+	for (i = 0; i < BUSY_N; i++) {
+		struct msg m = busy_msg(p, ah, i);
+
+		fill(A, m.off, m.len, i);
+		guard(B, m.roff, m.len + (ah ? GRH : 0));
+	}
+	if (!rnr) {
+		TRY(busy_receives(p, ah));
+		NEED(!ibv_modify_qp(p[A].qp, &attr, IBV_QP_RATE_LIMIT), "rate limit");
+	}
+	TRY(busy_post(p, ah, 0, 6));
+	if (rnr)
+		TRY(counted(B, "send_rnr_err", was));
+	attr.qp_state = IBV_QPS_SQD;
+	attr.en_sqd_async_notify = 1;
+	NEED(!ibv_modify_qp(p[A].qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY),
+	     "to SQD");
+	*seen = draining(&p[A]);
+	done = ibv_poll_cq(p[A].scq, BUSY_N, wc);
+	if (rnr) {
+		TRY(no_event(A, IBV_EVENT_SQ_DRAINED, 50) && none(p[A].scq, 0));
+		NEED(draining(&p[A]), "it drains no more");
+		TRY(busy_receives(p, ah));
+	}
+	TRY(event(A, IBV_EVENT_SQ_DRAINED, 1000 * WAIT_S, &ev));
+	NEED(ev.element.qp == p[A].qp, "another QP's event");
+	NEED(!draining(&p[A]), "drained, and drains");
+	n = done + ibv_poll_cq(p[A].scq, BUSY_N - done, wc + done);
+	for (i = 0; i < n; i++)
+		NEED(wc[i].wr_id == (uint64_t)i && !wc[i].status, "completion %d", i);
+	NEED(n > 0 && (p[A].type == IBV_QPT_RC || n - done <= !ah), "%d done, then %d",
+	     done, n);
+	if (!rnr)
+		*seen = n < 6 && (ah || *seen);
+	sent = counter(A, "sent_pkts");
+	TRY(busy_post(p, ah, 6, BUSY_N));
+	TRY(busy_came(p, ah, 0, n));
+	TRY(none(p[A].scq, 100) && none(p[B].rcq, 0));
+	NEED(counter(A, "sent_pkts") == sent, "packets are sent in SQD");
+	TRY(no_event(A, IBV_EVENT_SQ_DRAINED, 0));
+	attr.qp_state = IBV_QPS_RTS;
+	attr.rate_limit = 0;
+	NEED(!ibv_modify_qp(p[A].qp, &attr, IBV_QP_STATE | IBV_QP_RATE_LIMIT), "to RTS");
+	TRY(busy_came(p, ah, n, BUSY_N));
+	for (; n < BUSY_N; n++) {
+		TRY(reap(p[A].scq, wc, 1));
+		NEED(wc->wr_id == (uint64_t)n, "completion of %llu, not %d",
+		     (unsigned long long)wc->wr_id, n);
+	}
+	return no_event(A, IBV_EVENT_SQ_DRAINED, 0);
+}
+
+static bool busy(enum ibv_qp_type type, bool rnr)
+{
+	struct ibv_ah *ah = type == IBV_QPT_UD ? ah_make(A, NULL) : NULL;
+	bool seen = false;
+	struct ep p[2];
+	int i;
+
+	TRY(pair_make(p, type, IBV_MTU_1024));
+	for (i = 0; i < 10 && !seen; i++)
+		TRY(busy_round(p, ah, rnr, &seen));
+	NEED(seen, "nothing was ever under way");
+	if (ah)
+		ibv_destroy_ah(ah);
+	return pair_free(p);
+}
+
 /* ERR flushes, RESET forgets, and all is as new */
 static bool again(enum ibv_qp_type type)
 {
@@ -542,6 +695,8 @@ void test_traffic(void)
 				       state_name[state]);
 		report(drained(types[t], true), "%s, SQD with its event", name);
 		report(drained(types[t], false), "%s, SQD without", name);
+		report(busy(types[t], false), "%s, SQD with work under way", name);
 		report(again(types[t]), "%s, ERR, RESET and RTS again", name);
 	}
+	report(busy(IBV_QPT_RC, true), "RC, SQD with work that its peer has no receive for");
 }
