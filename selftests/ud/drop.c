@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Tests of what is not delivered: silently, as UC and UD have it, but counted,
- * with no byte moved and the queue ready for the next; and of send queues in
- * error, whose receive queue goes on.
+ * with no byte moved and the queue ready for the next; of receives whose memory is
+ * not theirs; and of send queues in error, whose receive queue goes on.
  */
 #include "ud.h"
 
@@ -223,6 +223,138 @@ static bool uc_dropped(enum uc_what what)
 	return pair_free(p);
 }
 
+enum queue { OWN, SHARED, SHARED_PD };
+
+#define CUT	50u		/* the first piece: a datagram's GRH and some of it */
+#define PIECE(i, n)	(DST_OFF + (i) * 8192u + (n) * 4096u)
+
+/* Receive @i of B, of two pieces, whose L_Keys are @key[] */
+static bool key_recv(struct ep *e, struct ibv_srq *srq, int i, uint32_t len,
+		     const uint32_t key[2])
+{
+	struct ibv_sge sge[2] = {
+		{ (uintptr_t)hosts[B].mem + PIECE(i, 0), CUT, key[0] },
+		{ (uintptr_t)hosts[B].mem + PIECE(i, 1), len - CUT, key[1] },
+	};
+	struct ibv_recv_wr *bad, wr = { .wr_id = i, .sg_list = sge, .num_sge = 2 };
+
+	guard(B, PIECE(i, 0), CUT);
+	guard(B, PIECE(i, 1), len - CUT);
+	NEED(!(srq ? ibv_post_srq_recv(srq, &wr, &bad) : ibv_post_recv(e->qp, &wr, &bad)),
+	     "post_recv %d", i);
+	return true;
+}
+
+/* One message from A to B, in receive @i */
+static bool key_came(struct ep p[2], struct msg *m, int i)
+{
+	uint32_t grh = m->ah ? GRH : 0;
+	struct ibv_wc wc;
+
+	m->qpn = p[B].qp->qp_num;
+	NEED(!post(&p[A], m), "post_send");
+	TRY(reap(p[A].scq, &wc, 1) && reap(p[B].rcq, &wc, 1));
+	NEED(wc.wr_id == (uint64_t)i && wc.byte_len == grh + m->len,
+	     "receive %llu of %u bytes", (unsigned long long)wc.wr_id, wc.byte_len);
+	NEED(!memcmp(hosts[B].mem + PIECE(i, 0) + grh, hosts[A].mem + m->off, CUT - grh) &&
+	     !memcmp(hosts[B].mem + PIECE(i, 1), hosts[A].mem + m->off + CUT - grh,
+		     m->len + grh - CUT), "other contents");
+	return guarded(B, PIECE(i, 0), CUT) && guarded(B, PIECE(i, 1), grh + m->len - CUT);
+}
+
+static bool key_pair(struct ep p[2], enum ibv_qp_type type, struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.srq = srq,
+		.cap = { .max_send_wr = 4, .max_send_sge = 1, .max_recv_wr = 4,
+			 .max_recv_sge = 2 },
+	};
+
+	memset(p, 0, 2 * sizeof(*p));
+	TRY(ep_make(&p[A], A, type, NULL) && ep_make(&p[B], B, type, &init));
+	TRY(ep_bring(&p[A], &p[B], IBV_MTU_256, IBV_QPS_RTS));
+	return ep_bring(&p[B], &p[A], IBV_MTU_256, IBV_QPS_RTS);
+}
+
+/*
+ * Of three receives, in B's own queue or in an SRQ, whose PD counts if it is another
+ * than the QP's, the second names with its piece @bad memory of the wrong one. It
+ * fails, no byte is moved there, and the QP ends; the SRQ serves others.
+ */
+static bool recv_key(enum ibv_qp_type type, enum queue queue, int bad)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 4, .max_sge = 2 } };
+	uint32_t grh = type == IBV_QPT_UD ? GRH : 0, key[2], right, wrong;
+	struct msg m = { .op = IBV_WR_SEND, .off = SRC_OFF, .len = LEN,
+			 .flags = IBV_SEND_SIGNALED, .qkey = QKEY };
+	struct ibv_mr *mr = ibv_reg_mr(hosts[B].pd2, hosts[B].mem, MEM, ANY_ACCESS);
+	struct ibv_srq *srq = NULL;
+	struct ep p[2], other[2];
+	struct ibv_async_event ev;
+	struct ibv_wc wc;
+	int i;
+
+	NEED(mr, "register memory: %s", strerror(errno));
+	right = queue == SHARED_PD ? mr->lkey : hosts[B].mr->lkey;
+	wrong = queue == SHARED_PD ? hosts[B].mr->lkey : mr->lkey;
+	if (queue != OWN) {
+		srq = ibv_create_srq(queue == SHARED ? hosts[B].pd : hosts[B].pd2, &init);
+		NEED(srq, "create SRQ: %s", strerror(errno));
+	}
+	TRY(key_pair(p, type, srq));
+	if (grh)
+		TRY(m.ah = ah_make(A, NULL));
+	fill(A, SRC_OFF, LEN, 5);
+	for (i = 0; i < 3; i++) {
+		key[0] = i == 1 && bad == 0 ? wrong : right;
+		key[1] = i == 1 && bad == 1 ? wrong : right;
+		TRY(key_recv(&p[B], srq, i, grh + LEN, key));
+	}
+	TRY(key_came(p, &m, 0));
+	NEED(!post(&p[A], &m), "post_send");
+	TRY(reap_as(p[A].scq, &wc,
+		    type == IBV_QPT_RC ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS));
+	TRY(reap_as(p[B].rcq, &wc, IBV_WC_LOC_PROT_ERR));
+	NEED(wc.wr_id == 1, "receive %llu has failed", (unsigned long long)wc.wr_id);
+	TRY(bad ? guarded(B, PIECE(1, 0), CUT) : untouched(B, PIECE(1, 0), CUT));
+	TRY(untouched(B, PIECE(1, 1), grh + LEN - CUT));
+	NEED(ep_state(&p[B]) == IBV_QPS_ERR, "QP in state %d", ep_state(&p[B]));
+	if (srq) {
+		TRY(event(B, IBV_EVENT_QP_LAST_WQE_REACHED, 1000 * WAIT_S, &ev));
+		NEED(ev.element.qp == p[B].qp, "the event is another's");
+		TRY(key_pair(other, type, srq));
+		TRY(key_came(other, &m, 2) && pair_free(other));
+	} else {
+		TRY(reap_as(p[B].rcq, &wc, IBV_WC_WR_FLUSH_ERR));
+		TRY(untouched(B, PIECE(2, 0), CUT));
+	}
+	TRY(none(p[B].rcq, 20));
+	if (m.ah)
+		ibv_destroy_ah(m.ah);
+	TRY(pair_free(p));
+	NEED(!srq || !ibv_destroy_srq(srq), "destroy SRQ");
+	NEED(!ibv_dereg_mr(mr), "dereg MR");
+	return true;
+}
+
+static void recv_keys(void)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
+	static const char * const where[] = {
+		"its receive's L_Key of another PD",
+		"L_Key of another PD in an SRQ",
+		"L_Key of its QP's PD in another's SRQ",
+	};
+	unsigned int t, q;
+	int bad;
+
+	for (t = 0; t < 3; t++)
+		for (q = OWN; q <= SHARED_PD; q++)
+			for (bad = 0; bad < 2; bad++)
+				report(recv_key(types[t], q, bad), "%s, %s, piece %d",
+				       type_name(types[t]), where[q], bad);
+}
+
 void test_drop(void)
 {
 	report(ud_dropped(QKEY_WRONG, "drop_qkey"), "UD, Q_Key wrong");
@@ -240,6 +372,7 @@ void test_drop(void)
 	report(uc_dropped(NO_RIGHT), "UC WRITE, MR without the right");
 	report(uc_dropped(NO_RECV), "UC SEND, nothing to receive into");
 	report(uc_dropped(SMALL_RECV), "UC SEND, too little to receive into");
+	recv_keys();
 }
 
 enum cause { LKEY_NONE, LKEY_PD, LKEY_RANGE };
