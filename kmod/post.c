@@ -72,7 +72,7 @@ static int put_reg(struct xroce_send_wqe *wqe, const struct ib_reg_wr *wr)
 
 	BUILD_BUG_ON(XROCE_WR_REG_MR != IB_WR_REG_MR || XROCE_WC_REG_MR != IB_WC_REG_MR);
 	if (kmr->mr.kind != XROCE_MR_FAST || wr->mr->length > U32_MAX ||
-	    !is_power_of_2(wr->mr->page_size))
+	    !is_power_of_2(wr->mr->page_size) || ib_check_mr_access(wr->mr->device, wr->access))
 		return -EINVAL;
 	wqe->reg.mr = (uintptr_t)&kmr->mr;
 	wqe->reg.iova = wr->mr->iova;
