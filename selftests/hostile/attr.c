@@ -221,6 +221,9 @@ static void regions(void)
 	expect("MR of 2^63 bytes", mr_errno(arena, 1ull << 63, 0), EINVAL);
 	expect("MR, remote write without local",
 	       mr_errno(arena, 1, IBV_ACCESS_REMOTE_WRITE), EINVAL);
+	expect("MR, remote atomics without local write",
+	       mr_errno(arena, 1, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC), EINVAL);
+	expect("MR, a right that there is none of", mr_errno(arena, 1, 1 << 10), EINVAL);
 	expect("MR, relaxed ordering",
 	       mr_errno(arena, 1, IBV_ACCESS_RELAXED_ORDERING), 0);
 	expect("MR, on demand", mr_errno(arena, 1, IBV_ACCESS_ON_DEMAND),

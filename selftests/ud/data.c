@@ -379,6 +379,10 @@ static bool ah_refused(void)
 	if (opt_family == 6)
 		memset(&attr.grh.dgid, 0, 10);
 	NEED(!ibv_create_ah(hosts[A].pd, &attr), "AH across IP versions");
+	for (attr = ah_attr(A, NULL), attr.sl = 16; attr.sl; attr.sl += 239) {
+		ah = ibv_create_ah(hosts[A].pd, &attr);
+		NEED(!ah && errno == EINVAL, "AH with SL %u", attr.sl);
+	}
 	return true;
 }
 

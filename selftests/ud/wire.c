@@ -12,21 +12,27 @@
 
 #include "ud.h"
 
+/* Of a flow label 20 bits count, and a static rate does not, not even one of none. */
 static const struct {
 	uint8_t sl;
 	uint8_t tclass;
 	uint32_t flow;
 	uint8_t hops;
+	uint8_t rate;
 } vectors[] = {
-	{ 0, 0x00, 0, 0 },
-	{ 1, 0x28, 1, 1 },
-	{ 2, 0xb8, 0x3fff, 2 },
-	{ 3, 0xfc, 0x4000, 255 },
-	{ 4, 0x04, 0x12345, 64 },
-	{ 10, 0x80, 0xfffff, 63 },
-	{ 6, 0x48, 0x8001, 128 },
-	{ 7, 0xe0, 0xabcde, 17 },
+	{ 0, 0x00, 0, 0, 0 },
+	{ 1, 0x28, 1, 1, 0 },
+	{ 2, 0xb8, 0x3fff, 2, 0 },
+	{ 3, 0xfc, 0x4000, 255, 0 },
+	{ 4, 0x04, 0x12345, 64, 0 },
+	{ 10, 0x80, 0xfffff, 63, 0 },
+	{ 6, 0x48, 0x8001, 128, 0 },
+	{ 7, 0xe0, 0xabcde, 17, 0 },
+	{ 15, 0xff, 0xfff12345, 64, 255 },
+	{ 5, 0x01, 0x100000, 1, IBV_RATE_MAX },
 };
+
+#define FLOW(i)	(vectors[i].flow & 0xfffff)
 
 /* Annex A17, as ib_core has it: the upper bits of the label fold into the lower */
 static uint32_t source_port(uint32_t flow)
@@ -49,6 +55,7 @@ static bool vector(enum ibv_qp_type type, unsigned int i, uint32_t imm)
 	attr.ah_attr.grh.traffic_class = vectors[i].tclass;
 	attr.ah_attr.grh.flow_label = vectors[i].flow;
 	attr.ah_attr.grh.hop_limit = vectors[i].hops;
+	attr.ah_attr.static_rate = vectors[i].rate;
 	for (state = IBV_QPS_RESET; state < IBV_QPS_RTS; state++)
 		NEED(!ep_step(&p[A], &attr, state, state + 1), "modify");
 	TRY(ep_bring(&p[B], &p[A], IBV_MTU_1024, IBV_QPS_RTS));
@@ -58,8 +65,7 @@ static bool vector(enum ibv_qp_type type, unsigned int i, uint32_t imm)
 		m.qpn = p[B].qp->qp_num;
 	}
 	printf("expect %08x %u %u %#07x %u %u\n", imm, vectors[i].sl,
-	       vectors[i].tclass >> 2, vectors[i].flow,
-	       source_port(vectors[i].flow),
+	       vectors[i].tclass >> 2, FLOW(i), source_port(FLOW(i)),
 	       vectors[i].hops > 1 ? vectors[i].hops : 0);
 	fill(A, SRC_OFF, 64, imm);
 	NEED(!post_recv(&p[B], imm, DST_OFF, 128), "post_recv");

@@ -204,6 +204,12 @@ static bool type_2(struct pair *p, struct ibv_mr *owner, struct ibv_mw *mw)
 
 	TRY(refused_at(p, mw->rkey, AT, 1));
 	TRY(bind(p, mw, none, IBV_WC_MW_BIND_ERR));
+	/* Rights that a window has not */
+	for (info.mw_access_flags = IBV_ACCESS_MW_BIND; info.mw_access_flags < 1u << 31;
+	     info.mw_access_flags <<= 1)
+		if (info.mw_access_flags != IBV_ACCESS_ZERO_BASED)
+			TRY(bind(p, mw, info, IBV_WC_MW_BIND_ERR));
+	info.mw_access_flags = IBV_ACCESS_REMOTE_WRITE;
 	TRY(bind(p, mw, info, IBV_WC_SUCCESS));
 	TRY(writes(p, mw->rkey, addr_of(AT), AT, LEN, 1));
 	TRY(refused_at(p, mw->rkey, AT + LEN, 1));
