@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Tests of where CQ handlers run: never inside a post, whose caller may hold what the
- * handler waits for, and for one CQ one at a time
- * (Documentation/infiniband/core_locking.rst, "Callbacks").
+ * Tests of handlers. A CQ's is called never inside a post, whose caller may hold what
+ * the handler waits for, and for one CQ one at a time
+ * (Documentation/infiniband/core_locking.rst, "Callbacks"); it may poll, post and arm.
+ * A QP's and a CQ's are told of events.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -263,4 +264,330 @@ int kv_test_beside(void)
 {
 	/* only an interrupt could call one beside another */
 	return num_online_cpus() > 1 ? kv_watched(kv_watch_beside) : 0;
+}
+
+/**
+ * struct kv_player - one of two that count together: each sends one more than it got
+ * @mem: has the number received in its page 0, that sent in its page 1
+ * @want: comes next
+ * @bad: completions and numbers that were wrong, posts that failed
+ * @over: the last number has come
+ */
+struct kv_player {
+	struct kv_end end;
+	struct kv_end *mem;
+	u32 want;
+	atomic_t bad;
+	struct completion *over;
+};
+
+#define KV_COUNT	1000
+
+static int kv_player_recv(struct kv_player *me)
+{
+	struct ib_sge sge = kv_sge(me->mem, 0, sizeof(u32));
+	struct ib_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
+
+	return ib_post_recv(me->end.qp, &wr, NULL);
+}
+
+static int kv_player_send(struct kv_player *me, u32 number)
+{
+	struct ib_sge sge = kv_sge(me->mem, PAGE_SIZE, sizeof(number));
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1 };
+
+	*(u32 *)page_address(me->mem->page[1]) = number;
+	return ib_post_send(me->end.qp, &wr, NULL);
+}
+
+static void kv_player_wc(struct kv_player *me, const struct ib_wc *wc)
+{
+	u32 got = *(u32 *)page_address(me->mem->page[0]);
+
+	if (wc->status == IB_WC_WR_FLUSH_ERR || (!wc->status && wc->opcode == IB_WC_SEND))
+		return;
+	if (wc->status || wc->byte_len != sizeof(got) || got != me->want)
+		goto bad;
+	me->want += 2;
+	if (got == KV_COUNT) {
+		complete(me->over);
+		return;
+	}
+	/* there before what the answer leads to */
+	if (!kv_player_recv(me) && !kv_player_send(me, got + 1))
+		return;
+bad:
+	atomic_inc(&me->bad);
+	complete(me->over);
+}
+
+static void kv_player_handler(struct ib_cq *cq, void *context)
+{
+	struct kv_player *me = context;
+	struct ib_wc wc;
+
+	do {
+		while (ib_poll_cq(cq, 1, &wc) > 0)
+			kv_player_wc(me, &wc);
+	} while (ib_req_notify_cq(cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0);
+}
+
+static int kv_player_open(struct kv_player *me, struct kv_end *mem, int vector)
+{
+	struct ib_cq_init_attr cq = { .cqe = 64, .comp_vector = vector };
+	struct ib_qp_init_attr init = {
+		.cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_ALL_WR,
+	};
+
+	me->mem = mem;
+	me->end = *mem;
+	me->end.qp = NULL;
+	me->end.cq = ib_create_cq(mem->dev, kv_player_handler, NULL, me, &cq);
+	if (IS_ERR(me->end.cq)) {
+		me->end.cq = NULL;
+		return kv_fail("ib_create_cq");
+	}
+	init.send_cq = me->end.cq;
+	init.recv_cq = me->end.cq;
+	me->end.qp = ib_create_qp(mem->pd, &init);
+	if (IS_ERR(me->end.qp)) {
+		me->end.qp = NULL;
+		return kv_fail("ib_create_qp");
+	}
+	return 0;
+}
+
+static void kv_player_close(struct kv_player *me)
+{
+	if (me->end.qp)
+		ib_destroy_qp(me->end.qp);
+	if (me->end.cq)
+		ib_destroy_cq(me->end.cq);
+}
+
+static int kv_play(struct kv_player *p, int vector)
+{
+	DECLARE_COMPLETION_ONSTACK(over);
+	int i, err;
+
+	for (i = 0; i < 2; i++) {
+		p[i].over = &over;
+		p[i].want = 2 - i;
+	}
+	err = kv_player_open(&p[0], &kv_a, vector) ?: kv_player_open(&p[1], &kv_b, vector) ?:
+	      kv_modify(&p[0].end, &p[1].end) ?: kv_modify(&p[1].end, &p[0].end);
+	for (i = 0; i < 2 && !err; i++)
+		if (ib_req_notify_cq(p[i].end.cq, IB_CQ_NEXT_COMP) || kv_player_recv(&p[i]))
+			err = kv_fail("arming and posting");
+	if (!err && kv_player_send(&p[0], 1))
+		err = kv_fail("posting");
+	if (!err && !wait_for_completion_timeout(&over, KV_SECONDS * HZ))
+		err = kv_fail("%u and %u come next, of %u", p[0].want, p[1].want, KV_COUNT);
+	kv_player_close(&p[0]);
+	kv_player_close(&p[1]);
+	if (!err && (atomic_read(&p[0].bad) || atomic_read(&p[1].bad)))
+		err = kv_fail("%d and %d were bad, at %u and %u", atomic_read(&p[0].bad),
+			      atomic_read(&p[1].bad), p[0].want, p[1].want);
+	return err;
+}
+
+/* Where the completion arises, and on a CPU that is named. */
+int kv_test_handler(void)
+{
+	int vector[] = { 0, kv_a.dev->num_comp_vectors - 1 };
+	struct kv_player *p;
+	int i, err = 0;
+
+	for (i = 0; !err && i < ARRAY_SIZE(vector); i++) {
+		p = kcalloc(2, sizeof(*p), GFP_KERNEL);
+		if (!p)
+			return kv_fail("no memory");
+		err = kv_play(p, vector[i]);
+		kfree(p);
+	}
+	return err;
+}
+
+/**
+ * struct kv_heard - a connection, and the events that its end @end[1] has
+ * @end: their CQs are theirs, that of @end[1] of two elements
+ * @srq: of @end[1], or NULL
+ * @n: how many of each type
+ * @wrong: of another object, or told by another's handler
+ * @any: there was one
+ */
+struct kv_heard {
+	struct kv_end end[2];
+	struct ib_srq *srq;
+	atomic_t n[IB_EVENT_WQ_FATAL + 1], wrong;
+	struct completion any;
+};
+
+static void kv_heard_one(struct kv_heard *h, struct ib_event *event, bool right)
+{
+	if (!right || event->event > IB_EVENT_WQ_FATAL || event->device != h->end[1].dev)
+		atomic_inc(&h->wrong);
+	else
+		atomic_inc(&h->n[event->event]);
+	complete(&h->any);
+}
+
+static void kv_heard_qp(struct ib_event *event, void *context)
+{
+	struct kv_heard *h = context;
+
+	kv_heard_one(h, event, event->element.qp == h->end[1].qp);
+}
+
+static void kv_heard_cq(struct ib_event *event, void *context)
+{
+	struct kv_heard *h = context;
+
+	kv_heard_one(h, event, event->element.cq == h->end[1].cq);
+}
+
+static int kv_heard_open(struct kv_heard *h, bool shared)
+{
+	struct ib_srq_init_attr sattr = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ib_cq_init_attr cq[2] = { { .cqe = 16 }, { .cqe = 2 } };
+	struct ib_qp_init_attr init = {
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+		.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_ALL_WR,
+		.qp_context = h,
+	};
+	int i;
+
+	init_completion(&h->any);
+	for (i = 0; i < 2; i++) {
+		h->end[i] = i ? kv_b : kv_a;
+		h->end[i].cq = NULL;
+		h->end[i].qp = NULL;
+	}
+	if (shared) {
+		h->srq = ib_create_srq(kv_b.pd, &sattr);
+		if (IS_ERR(h->srq)) {
+			h->srq = NULL;
+			return kv_fail("ib_create_srq");
+		}
+	}
+	for (i = 0; i < 2; i++) {
+		h->end[i].cq = ib_create_cq(h->end[i].dev, NULL, i ? kv_heard_cq : NULL, h,
+					    &cq[i]);
+		if (IS_ERR(h->end[i].cq)) {
+			h->end[i].cq = NULL;
+			return kv_fail("ib_create_cq");
+		}
+		init.send_cq = h->end[i].cq;
+		init.recv_cq = h->end[i].cq;
+		init.srq = i ? h->srq : NULL;
+		init.event_handler = i ? kv_heard_qp : NULL;
+		h->end[i].qp = ib_create_qp(h->end[i].pd, &init);
+		if (IS_ERR(h->end[i].qp)) {
+			h->end[i].qp = NULL;
+			return kv_fail("ib_create_qp");
+		}
+	}
+	return kv_modify(&h->end[0], &h->end[1]) ?: kv_modify(&h->end[1], &h->end[0]);
+}
+
+static void kv_heard_close(struct kv_heard *h)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (h->end[i].qp)
+			ib_destroy_qp(h->end[i].qp);
+		if (h->end[i].cq)
+			ib_destroy_cq(h->end[i].cq);
+	}
+	if (h->srq)
+		ib_destroy_srq(h->srq);
+}
+
+/* One event of each type in the mask WANT comes, and none else then. */
+static int kv_heard_exactly(struct kv_heard *h, const char *what, u32 want)
+{
+	u32 got, i;
+
+	for (;;) {
+		for (got = 0, i = 0; i < ARRAY_SIZE(h->n); i++)
+			if (atomic_read(&h->n[i]))
+				got |= BIT(i);
+		if ((got & want) == want)
+			break;
+		if (!wait_for_completion_timeout(&h->any, KV_SECONDS * HZ))
+			return kv_fail("%s: events %#x of %#x", what, got, want);
+	}
+	msleep(20);
+	for (i = 0; i < ARRAY_SIZE(h->n); i++)
+		if (atomic_read(&h->n[i]) != !!(want & BIT(i)))
+			return kv_fail("%s: %d of %s", what, atomic_read(&h->n[i]),
+				       ib_event_msg(i));
+	return atomic_read(&h->wrong) ? kv_fail("%s: events of others", what) : 0;
+}
+
+static int kv_heard_send(struct kv_heard *h, enum ib_wr_opcode op, enum ib_wc_status status)
+{
+	struct ib_rdma_wr wr = { .wr = { .wr_id = 9, .opcode = op } };
+	struct ib_sge sge = kv_sge(&kv_a, 0, 8);
+
+	/* a WRITE goes where there is nothing for it */
+	wr.wr.num_sge = op == IB_WR_RDMA_WRITE;
+	wr.wr.sg_list = &sge;
+	return kv_send(&h->end[0], &wr.wr) ?: kv_done(&h->end[0], 9, status, NULL);
+}
+
+/* In ERR by its consumer: of its SRQ's receives it takes no more. */
+static int kv_heard_last(struct kv_heard *h)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	if (ib_modify_qp(h->end[1].qp, &attr, IB_QP_STATE))
+		return kv_fail("to ERR");
+	return kv_heard_exactly(h, "ERR", BIT(IB_EVENT_QP_LAST_WQE_REACHED));
+}
+
+/* Its peer asks for what it may not. */
+static int kv_heard_access(struct kv_heard *h)
+{
+	return kv_heard_send(h, IB_WR_RDMA_WRITE, IB_WC_REM_ACCESS_ERR) ?:
+	       kv_heard_exactly(h, "no access", BIT(IB_EVENT_QP_ACCESS_ERR));
+}
+
+/* A completion more than its CQ holds, of which it can tell nobody. */
+static int kv_heard_fatal(struct kv_heard *h)
+{
+	const struct ib_recv_wr recv = {};
+	int i, err = 0, n = h->end[1].cq->cqe + 1;
+
+	for (i = 0; !err && i < n; i++) {
+		if (ib_post_recv(h->end[1].qp, &recv, NULL))
+			return kv_fail("posting");
+		err = kv_heard_send(h, IB_WR_SEND, i < n - 1 ? IB_WC_SUCCESS :
+				    IB_WC_REM_OP_ERR);
+	}
+	return err ?: kv_heard_exactly(h, "no room in a CQ",
+				       BIT(IB_EVENT_CQ_ERR) | BIT(IB_EVENT_QP_FATAL));
+}
+
+int kv_test_events(void)
+{
+	static int (* const test[])(struct kv_heard *) = {
+		kv_heard_last, kv_heard_access, kv_heard_fatal,
+	};
+	struct kv_heard *h;
+	int i, err = 0;
+
+	for (i = 0; !err && i < ARRAY_SIZE(test); i++) {
+		h = kzalloc(sizeof(*h), GFP_KERNEL);
+		if (!h)
+			return kv_fail("no memory");
+		err = kv_heard_open(h, !i) ?: test[i](h);
+		kv_heard_close(h);
+		kfree(h);
+	}
+	return err;
 }

@@ -7,6 +7,7 @@
 #define XROCE_KVERBS_H
 
 #include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
 #include <linux/scatterlist.h>
 #include <linux/vmalloc.h>
 
@@ -14,6 +15,7 @@
 #include <rdma/ib_verbs.h>
 
 #define KV_DEPTH	128	/* work requests of a queue */
+#define KV_VLAN		7	/* by which the ends reach each other, too */
 #define KV_SECONDS	60	/* a completion takes at most: the kernel may check all */
 
 /**
@@ -58,6 +60,7 @@ int kv_send(struct kv_end *end, const struct ib_send_wr *wr);
 int kv_recv(struct kv_end *end, u64 id, u32 at, u32 len);
 int kv_done(struct kv_end *end, u64 id, enum ib_wc_status status, struct ib_wc *wc);
 
+const struct ib_gid_attr *kv_gid(struct ib_device *dev, bool vlan);
 struct rdma_ah_attr kv_path(struct kv_end *end, struct kv_end *peer);
 int kv_modify(struct kv_end *end, struct kv_end *peer);
 int kv_connect(void);
@@ -82,7 +85,11 @@ int kv_test_last_event(void);
 int kv_test_missed(void);
 int kv_test_srq(void);
 int kv_test_datagram(void);
+int kv_test_datagram_irqs_off(void);
+int kv_test_datagram_vlan(void);
 int kv_test_inside(void);
 int kv_test_beside(void);
+int kv_test_handler(void);
+int kv_test_events(void);
 
 #endif /* XROCE_KVERBS_H */

@@ -221,8 +221,12 @@ static const struct {
 	{ "armed while a completion waits", kv_test_missed },
 	{ "no handler is called inside a post", kv_test_inside },
 	{ "no handler is called beside another of its CQ", kv_test_beside },
+	{ "a handler that polls, posts and arms", kv_test_handler },
+	{ "events of QPs and CQs", kv_test_events },
 	{ "SRQ and its limit", kv_test_srq },
 	{ "a datagram", kv_test_datagram },
+	{ "a datagram posted with interrupts off", kv_test_datagram_irqs_off },
+	{ "a datagram by a VLAN, which is told", kv_test_datagram_vlan },
 };
 
 static void kv_end_close(struct kv_end *end)
@@ -248,8 +252,15 @@ static void kv_end_close(struct kv_end *end)
 		rdma_put_gid_attr(end->gid);
 }
 
-/* The GID by which others reach it: RoCEv2 over IPv4. */
-static const struct ib_gid_attr *kv_gid(struct ib_device *dev)
+static bool kv_of_vlan(const struct ib_gid_attr *gid)
+{
+	u16 vlan = U16_MAX;
+
+	return !rdma_read_gid_l2_fields(gid, &vlan, NULL) && vlan < VLAN_N_VID;
+}
+
+/* The GID by which others reach it, or do so by a VLAN: RoCEv2 over IPv4. */
+const struct ib_gid_attr *kv_gid(struct ib_device *dev, bool vlan)
 {
 	const struct ib_gid_attr *gid;
 	int i;
@@ -259,7 +270,8 @@ static const struct ib_gid_attr *kv_gid(struct ib_device *dev)
 		if (IS_ERR(gid))
 			continue;
 		if (gid->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
-		    ipv6_addr_v4mapped((struct in6_addr *)&gid->gid))
+		    ipv6_addr_v4mapped((struct in6_addr *)&gid->gid) &&
+		    kv_of_vlan(gid) == vlan)
 			return gid;
 		rdma_put_gid_attr(gid);
 	}
@@ -283,7 +295,7 @@ static int kv_end_open(struct kv_end *end)
 	void *made;
 	u32 i;
 
-	end->gid = kv_gid(end->dev);
+	end->gid = kv_gid(end->dev, false);
 	if (!end->gid)
 		return kv_fail("no RoCEv2 GID of an IPv4 address");
 	made = ib_alloc_pd(end->dev, 0);

@@ -357,8 +357,39 @@ int kv_test_srq(void)
 	return err ?: kv_connect();
 }
 
-/* A datagram by an address that was made where nobody may sleep. */
-int kv_test_datagram(void)
+/* The receive, then the send; with interrupts off they are off still afterwards. */
+static int kv_datagram_post(struct kv_end u[2], const struct ib_send_wr *wr, bool irqs_off)
+{
+	unsigned long flags;
+	int err;
+
+	if (!irqs_off)
+		return kv_recv(&u[1], 91, 0, 140) ?: kv_send(&u[0], wr);
+	local_irq_save(flags);
+	err = kv_recv(&u[1], 91, 0, 140) ?: kv_send(&u[0], wr);
+	if (!err && !irqs_disabled())
+		err = kv_fail("interrupts are on");
+	local_irq_restore(flags);
+	return err;
+}
+
+/* What is said of where a datagram came from: the VLAN, if it came by one. */
+static int kv_datagram_told(const struct ib_wc *wc, u32 from, bool vlan)
+{
+	int want = IB_WC_GRH | (vlan ? IB_WC_WITH_VLAN : 0);
+
+	if (wc->wc_flags == want && wc->byte_len == 140 && wc->src_qp == from &&
+	    wc->vlan_id == (vlan ? KV_VLAN : 0))
+		return 0;
+	return kv_fail("flags %#x, VLAN %u, %u bytes, from QP %u", wc->wc_flags,
+		       wc->vlan_id, wc->byte_len, wc->src_qp);
+}
+
+/*
+ * A datagram from end to end, of which each is reached by its GID, by an address that
+ * was made where nobody may sleep.
+ */
+static int kv_datagram(struct kv_end *a, struct kv_end *b, bool vlan, bool irqs_off)
 {
 	struct ib_qp_init_attr init = {
 		.qp_type = IB_QPT_UD, .sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -368,14 +399,14 @@ int kv_test_datagram(void)
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_INIT, .port_num = 1, .qkey = 0x1234,
 	};
-	struct kv_end u[2] = { kv_a, kv_b };
+	struct kv_end u[2] = { *a, *b };
 	struct ib_sge sge = kv_sge(&kv_a, 0, 100);
 	struct ib_ud_wr wr = {
 		.wr = { .wr_id = 90, .opcode = IB_WR_SEND, .sg_list = &sge,
 			.num_sge = 1, .send_flags = IB_SEND_SIGNALED },
 		.remote_qkey = 0x1234,
 	};
-	struct rdma_ah_attr ah = kv_path(&kv_a, &kv_b);
+	struct rdma_ah_attr ah = kv_path(a, b);
 	struct ib_wc wc;
 	int i, err = 0;
 
@@ -412,14 +443,11 @@ int kv_test_datagram(void)
 	kv_fill(&kv_a, 0, 100, 13);
 	if (!err) {
 		wr.remote_qpn = u[1].qp->qp_num;
-		err = kv_recv(&u[1], 91, 0, 140) ?: kv_send(&u[0], &wr.wr) ?:
+		err = kv_datagram_post(u, &wr.wr, irqs_off) ?:
 		      kv_done(&kv_a, 90, IB_WC_SUCCESS, NULL) ?:
-		      kv_done(&kv_b, 91, IB_WC_SUCCESS, &wc);
+		      kv_done(&kv_b, 91, IB_WC_SUCCESS, &wc) ?:
+		      kv_datagram_told(&wc, u[0].qp->qp_num, vlan);
 	}
-	if (!err && (!(wc.wc_flags & IB_WC_GRH) || wc.byte_len != 140 ||
-		     wc.src_qp != u[0].qp->qp_num))
-		err = kv_fail("flags %#x, %u bytes, from QP %u", wc.wc_flags,
-			      wc.byte_len, wc.src_qp);
 	for (i = 0; i < 100 && !err; i++)
 		if (((u8 *)page_address(kv_b.page[0]))[40 + i] != kv_byte(13, i))
 			err = kv_fail("byte %d", i);
@@ -428,5 +456,33 @@ int kv_test_datagram(void)
 	for (i = 0; i < 2; i++)
 		if (u[i].qp)
 			ib_destroy_qp(u[i].qp);
+	return err;
+}
+
+int kv_test_datagram(void)
+{
+	return kv_datagram(&kv_a, &kv_b, false, false);
+}
+
+int kv_test_datagram_irqs_off(void)
+{
+	return kv_datagram(&kv_a, &kv_b, false, true);
+}
+
+int kv_test_datagram_vlan(void)
+{
+	struct kv_end a = kv_a, b = kv_b;
+	int err;
+
+	a.gid = kv_gid(a.dev, true);
+	b.gid = kv_gid(b.dev, true);
+	if (a.gid && b.gid)
+		err = kv_datagram(&a, &b, true, false);
+	else
+		err = kv_fail("no GID of a VLAN");
+	if (a.gid)
+		rdma_put_gid_attr(a.gid);
+	if (b.gid)
+		rdma_put_gid_attr(b.gid);
 	return err;
 }
