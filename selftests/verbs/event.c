@@ -83,6 +83,161 @@ bool test_events(void)
 	return ok;
 }
 
+#define N_CQ	64		/* and one more, of all their QPs' sends */
+
+/**
+ * struct crowd - QPs that are their own peers, and CQs on one channel
+ * @cq: for what each receives, and the last for what all send
+ *
+ * The context of a CQ's events is where it is in @cq.
+ */
+struct crowd {
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq[N_CQ + 1];
+	struct ibv_qp *qp[N_CQ];
+};
+
+static bool crowd_make(struct crowd *c)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC, .sq_sig_all = 1,
+	};
+	int i;
+
+	c->channel = ibv_create_comp_channel(ctx);
+	NEED(c->channel, "ibv_create_comp_channel: %s", strerror(errno));
+	for (i = 0; i <= N_CQ; i++) {
+		c->cq[i] = ibv_create_cq(ctx, i < N_CQ ? 4 : 4 * N_CQ, &c->cq[i],
+					 c->channel, i % ctx->num_comp_vectors);
+		NEED(c->cq[i], "ibv_create_cq %d: %s", i, strerror(errno));
+	}
+	init.send_cq = c->cq[N_CQ];
+	for (i = 0; i < N_CQ; i++) {
+		init.recv_cq = c->cq[i];
+		c->qp[i] = ibv_create_qp(pd, &init);
+		NEED(c->qp[i], "ibv_create_qp %d: %s", i, strerror(errno));
+		TRY(qp_connect(c->qp[i], c->qp[i]->qp_num, 5 * i));
+	}
+	return true;
+}
+
+static void crowd_free(struct crowd *c)
+{
+	int i;
+
+	for (i = 0; i < N_CQ; i++)
+		if (c->qp[i])
+			ibv_destroy_qp(c->qp[i]);
+	for (i = 0; i <= N_CQ; i++)
+		if (c->cq[i])
+			ibv_destroy_cq(c->cq[i]);
+	if (c->channel)
+		ibv_destroy_comp_channel(c->channel);
+}
+
+/* One event of each CQ in @want, and of no other */
+static bool crowd_events(struct crowd *c, const bool *want)
+{
+	int i, left = 0, got[N_CQ + 1] = {};
+	struct ibv_cq *cq, **at;
+	void *context;
+
+	for (i = 0; i <= N_CQ; i++)
+		left += want[i];
+	for (; left; left--) {
+		NEED(readable(c->channel->fd, WAIT_S * 1000), "%d events are missing", left);
+		NEED(!ibv_get_cq_event(c->channel, &cq, &context), "ibv_get_cq_event");
+		ibv_ack_cq_events(cq, 1);
+		at = context;
+		NEED(at >= c->cq && at <= c->cq + N_CQ && *at == cq, "another context");
+		got[at - c->cq]++;
+	}
+	for (i = 0; i <= N_CQ; i++)
+		NEED(got[i] == want[i], "%d events of CQ %d", got[i], i);
+	NEED(!readable(c->channel->fd, 50), "an event that nobody asked for");
+	return true;
+}
+
+/* Two messages for each of these QPs; their events are @want */
+static bool crowd_round(struct crowd *c, int from, int to, const bool *want)
+{
+	struct ibv_send_wr send = { .num_sge = 1, .opcode = IBV_WR_SEND };
+	struct ibv_recv_wr *bad, recv = { .num_sge = 1 };
+	int i, k, sent[N_CQ] = {};
+	struct ibv_sge here, there;
+	struct ibv_wc wc[2];
+
+	fill(0, 0, 2 * 8 * N_CQ, 3 + from);
+	fill(1, 0, 2 * 8 * N_CQ, 4 + from);
+	for (k = 0; k < 2; k++) {
+		for (i = from; i < to; i++) {
+			there = sge_of(1, (2 * i + k) * 8, 8);
+			here = sge_of(0, (2 * i + k) * 8, 8);
+			recv.wr_id = 2 * i + k;
+			send.wr_id = i;
+			recv.sg_list = &there;
+			send.sg_list = &here;
+			NEED(!ibv_post_recv(c->qp[i], &recv, &bad) &&
+			     !post_wr(c->qp[i], &send), "posting to %d", i);
+		}
+	}
+	TRY(crowd_events(c, want));
+	for (i = from; i < to; i++) {
+		TRY(reap(c->cq[i], wc, 2, IBV_WC_SUCCESS));
+		for (k = 0; k < 2; k++)
+			NEED(wc[k].wr_id == (uint64_t)(2 * i + k) &&
+			     wc[k].qp_num == c->qp[i]->qp_num, "CQ %d has another's", i);
+	}
+	for (k = 0; k < 2 * (to - from); k++) {
+		TRY(reap(c->cq[N_CQ], wc, 1, IBV_WC_SUCCESS));
+		i = (int)wc[0].wr_id;
+		NEED(i >= from && i < to && wc[0].qp_num == c->qp[i]->qp_num,
+		     "a completion of QP %#x, %d", wc[0].qp_num, i);
+		NEED(++sent[i] <= 2, "a third completion of QP %d", i);
+	}
+	for (i = 0; i <= N_CQ; i++)
+		NEED(!ibv_poll_cq(c->cq[i], 1, wc), "a completion too many in CQ %d", i);
+	NEED(!memcmp(buf + 16 * from, buf + BUF_SIZE + 16 * from, 16 * (to - from)),
+	     "other contents");
+	return same(1, 0, 16 * from, 4 + from);
+}
+
+static bool crowd(struct crowd *c)
+{
+	bool want[N_CQ + 1];
+	int step, i;
+
+	TRY(crowd_make(c));
+	/* All are armed, every second, third, and so on to one alone */
+	for (step = 1; step < 2 * N_CQ; step += 1 + step / 2) {
+		for (i = 0; i <= N_CQ; i++) {
+			want[i] = i % step == 0;
+			NEED(!want[i] || !ibv_req_notify_cq(c->cq[i], 0), "arming");
+		}
+		TRY(crowd_round(c, 0, N_CQ, want));
+	}
+	/* Armed, and nothing comes; then for some; the others are armed still */
+	memset(want, 0, sizeof(want));
+	for (i = 0; i <= N_CQ; i++)
+		NEED(!ibv_req_notify_cq(c->cq[i], 0), "arming");
+	TRY(crowd_events(c, want));
+	for (i = 0; i <= N_CQ; i++)
+		want[i] = i < 5 || i == N_CQ;
+	TRY(crowd_round(c, 0, 5, want));
+	for (i = 0; i <= N_CQ; i++)
+		want[i] = i >= 5 && i < N_CQ;
+	return crowd_round(c, 5, N_CQ, want);
+}
+
+bool test_channel(void)
+{
+	struct crowd c = {};
+	bool ok = crowd(&c);
+
+	crowd_free(&c);
+	return ok;
+}
+
 /* How often a CPU was to poll for the network, as it does to call a handler. */
 static long polls(int cpu)
 {

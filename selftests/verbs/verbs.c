@@ -442,6 +442,7 @@ int main(int argc, char **argv)
 	run("threads", test_threads);
 	run("numbers", test_numbers);
 	run("completion events", test_events);
+	run("64 CQs on a channel, and one of 64 QPs", test_channel);
 	run("a CQ's vector is a CPU", test_vectors);
 	run("solicited events", test_solicited);
 	run("overflow of a CQ", test_overflow);

@@ -101,6 +101,7 @@ bool test_threads(void);
 bool test_numbers(void);
 /* event.c */
 bool test_events(void);
+bool test_channel(void);
 bool test_vectors(void);
 bool test_solicited(void);
 bool test_overflow(void);
