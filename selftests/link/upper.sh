@@ -17,7 +17,7 @@ cd "$(dirname "$0")" || exit 1
 DEVTYPE=xroce
 . ../lib/topo.sh
 
-topo_need rdmatool ibv_rc_pingpong ibv_ud_pingpong
+topo_need rdmatool ibv_rc_pingpong ibv_ud_pingpong rping cmtime
 [ "$XROCE_XDP" != native ] || XROCE_XDP=generic
 label="xroce $XROCE_XDP"
 topo_begin
@@ -42,6 +42,13 @@ pings() {
 	try "$label: $prog, $1" verbs_pair "$2" "$3" "ibv_${prog}_pingpong" -n 100 \
 		-s 1000
 }
+# By rdma_cm, which finds link, VLAN and MAC addresses by the IP addresses
+connects() {
+	try "$label: rping -V, $1" ends 'cm_listens 7174' rping -s -a "$3" -C 20 -S 3000 -V \
+		-- rping -c -I "$2" -a "$3" -C 20 -S 3000 -V
+	try "$label: cmtime, $1" ends 'cm_listens 18515' cmtime -b "$3" -c 10 -p 18515 \
+		-- cmtime -b "$2" -s "$3" -c 10 -p 18515
+}
 
 try "$label: links on a bond and on the netdev at the other host" rdma_up
 pings rc "to the bond" "$V4.1" "$V4.2"
@@ -49,6 +56,8 @@ pings ud "to the bond" "$V4.1" "$V4.2"
 vlan_gids() { has_gid "$NS1" xr1 198.18.7.1 && has_gid "$NS2" xr2 198.18.7.2; }
 try "$label: GIDs of the VLANs" wait_for 20 vlan_gids
 pings rc "by its VLAN" 198.18.7.1 198.18.7.2
+connects "to the bond" "$V4.1" "$V4.2"
+connects "by its VLAN" 198.18.7.1 198.18.7.2
 # What an own address of the peer's sends, by a VLAN that its QP is not in, is not its
 astray() {
 	local was out
@@ -77,6 +86,7 @@ try "$label: it is down" wait_for 20 down
 try "$label: and comes back" n1 ip link set eth0 up
 try "$label: it is up" wait_for 20 up
 pings rc "after that" "$V4.1" "$V4.2"
+connects "by the VLAN after that" 198.18.7.1 198.18.7.2
 # A VLAN that was given to another namespace is that one's, as are its addresses
 NSX=hx-$$
 stranger() {
