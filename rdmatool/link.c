@@ -409,7 +409,8 @@ void link_set(int argc, char **argv)
 		steer = "";
 	rdev_get(argv[0]);
 	if (!xlink_get(argv[0], &xl))
-		fail("link set %s: not a link of type xroce", argv[0]);
+		fail("link set %s: not a link of type xroce whose netdev is in this namespace",
+		     argv[0]);
 	if (xdp && mode == XDP_AUTO)
 		set_xdp_auto(&xl);
 	else if (xdp && !set_xdp(&xl, mode))

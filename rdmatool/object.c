@@ -298,7 +298,8 @@ static void qp_set(int argc, char **argv)
 		cpu = parse_uint("qp set: steer", steer, 0xffff);
 	rdev_get(name);
 	if (!xlink_get(name, &xl))
-		fail("qp set: %s is not a link of type xroce", name);
+		fail("qp set: %s is not a link of type xroce whose netdev is in this namespace",
+		     name);
 	msg = xroce_msg(XROCE_CMD_QP_SET, 0);
 	put_str(msg, XROCE_A_QP_DEV_NAME, name);
 	put_u32(msg, XROCE_A_QP_QPN, qpn);

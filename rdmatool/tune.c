@@ -50,8 +50,8 @@ static void each_link(const char *what, int argc, char **argv,
 	if (argc) {
 		rdev_get(argv[0]);
 		if (!xlink_get(argv[0], &one))
-			fail("%s: %s is not a link of type xroce", what,
-			     argv[0]);
+			fail("%s: %s is not a link of type xroce whose netdev is in this namespace",
+			     what, argv[0]);
 		out_open(NULL);
 		fn(&one);
 	} else {
@@ -112,7 +112,8 @@ static void tune_set(int argc, char **argv)
 	parse_args("tune set", args, argc - 1, argv + 1);
 	rdev_get(argv[0]);
 	if (!xlink_get(argv[0], &xl))
-		fail("tune set: %s is not a link of type xroce", argv[0]);
+		fail("tune set: %s is not a link of type xroce whose netdev is in this namespace",
+		     argv[0]);
 	tune_link(argv[0], val);
 }
 

@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # The life of a link: made and deleted by either tool, renamed, its netdev down,
-# resized, renumbered and gone, its port taken, and the module unloaded.
+# resized, renumbered and gone, its port taken, given to another namespace, and the
+# module unloaded.
 #
 #   +----------+         +----------+
 #   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
 #   +----------+         +----------+
+#        h3: where h1's link is given to
 #
 # XROCE_XDP=off|generic|native
 
@@ -15,9 +17,18 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 DEVTYPE=xroce
 . ../lib/topo.sh
+. ../lib/ud.sh
 
 topo_need rdmatool ss socat bpftool ibv_asyncwatch
 topo_direct 1500
+NS3=h3-$$
+end() {
+	local status=$?
+	ip netns del "$NS3" 2>/dev/null
+	(exit "$status")
+	topo_end
+}
+trap end EXIT
 label="xroce $XROCE_XDP"
 xdp=$XROCE_XDP
 
@@ -143,9 +154,19 @@ for mode in off generic native "$xdp"; do
 done
 
 check "port is active" in_time state ACTIVE
-bg "$NS1" ibv_asyncwatch -d xr1 >"$TOPO_TMP/events" 2>&1
-watch=$!
-in_time grep -q 'async event FD' "$TOPO_TMP/events"
+# What a program that has the device open is told; $watch is its pid
+watch_events() {
+	bg "$NS1" ibv_asyncwatch -d xr1 >"$TOPO_TMP/events" 2>&1
+	watch=$!
+	in_time grep -q 'async event FD' "$TOPO_TMP/events"
+}
+# events TYPE N - there were as many, and no more
+events() { [ "$(grep -c "IBV_EVENT_$1 " "$TOPO_TMP/events")" = "$2" ]; }
+# LIDs, an SM, P_Keys: nothing that Ethernet has
+no_others() {
+	! grep IBV_EVENT_ "$TOPO_TMP/events" | grep -vE '_(PORT_(ERR|ACTIVE)|GID_CHANGE) '
+}
+watch_events
 check "netdev down" n1 ip link set eth0 down
 check "port is down" in_time state DOWN
 check "netdev up" n1 ip link set eth0 up
@@ -154,10 +175,9 @@ check "peer's netdev down" n2 ip link set eth0 down
 check "port is down, no carrier" in_time state DOWN
 check "peer's netdev up" n2 ip link set eth0 up
 check "port is active, carrier" in_time state ACTIVE
-# an event for each of these, and no more
-events() { [ "$(grep -c "IBV_EVENT_PORT_$1 " "$TOPO_TMP/events")" = 2 ]; }
-check "events: port error, twice" in_time events ERR
-check "events: port active, twice" in_time events ACTIVE
+check "events: port error, twice" in_time events PORT_ERR 2
+check "events: port active, twice" in_time events PORT_ACTIVE 2
+check "no other events" no_others
 bg_end "$watch" || :
 
 for pair in "1500 1024" "4500 4096" "9000 4096" "600 512" "1500 1024"; do
@@ -167,15 +187,24 @@ for pair in "1500 1024" "4500 4096" "9000 4096" "600 512" "1500 1024"; do
 done
 
 check "address is a GID" in_time gid "$V4.1"
+own_gid() { gid "$(n1 ip -j -6 addr show dev eth0 scope link | jq -r '.[0].addr_info[0].local')"; }
+check "so is the netdev's own, of IPv6" in_time own_gid
+watch_events
 check "another by rdmatool" n1 rdmatool gid add xr1 198.18.7.1/24
 check "is a GID" in_time gid 198.18.7.1
+check "event: GIDs have changed" in_time events GID_CHANGE 1
 check "is an address" eval 'n1 ip addr show dev eth0 | grep -q "198.18.7.1/24"'
 check "deleted by rdmatool" n1 rdmatool gid del xr1 198.18.7.1/24
 check "is no GID" in_time no_gid 198.18.7.1
+check "event: they have again" in_time events GID_CHANGE 2
 check "one by ip" n1 ip addr add fdc9::1/64 dev eth0 nodad
 check "is a GID, too" in_time gid fdc9::1
+check "event for IPv6" in_time events GID_CHANGE 3
 check "gone by ip" n1 ip addr del fdc9::1/64 dev eth0
 check "is no GID any more" in_time no_gid fdc9::1
+check "event for its end" in_time events GID_CHANGE 4
+check "no others" no_others
+bg_end "$watch" || :
 
 bg "$NS2" socat -u UDP4-RECV:4791 STDOUT
 taken=$!
@@ -187,6 +216,43 @@ check "in the log for rdma" refuses_logged 4791 \
 bg_end "$taken"
 check "port free again, link made" n2 rdmatool link add xr2 netdev eth0 xdp "$xdp"
 
+# Given to another namespace, whose users reach by it what its netdev reaches; that
+# stays where it is, and with it the link
+give() {
+	ip netns add "$NS3" && in_ns "$NS3" ip link set lo up &&
+		n1 rdma dev set xr1 netns "$NS3"
+}
+given() {
+	in_ns "$NS3" rdma link show xr1/1 | grep -q 'state ACTIVE' &&
+		has_gid "$NS3" xr1 "$V4.1"
+}
+if rdma system show | grep -q 'netns exclusive'; then
+	check "given to another namespace" give
+	check "its own has it no more" gone xr1
+	check "there it is active, with its GIDs" in_time given
+	check "its netdev has a link still" refuses "has an xroce link" \
+		n1 rdmatool link add xr7 netdev eth0 xdp off
+	check "nor has it one to be set there" refuses "netdev is in this namespace" \
+		in_ns "$NS3" rdmatool link set xr1 xdp off
+	check "XDP stays $xdp" xdp_is "$xdp"
+	check "the peer's is ready" in_time has_gid "$NS2" xr2 "$V4.2"
+	RNS1=$NS3
+	ud "$label, given" shape mcast
+	rc "$label, given" forward shape
+	RNS1=$NS1
+	check "given back" in_ns "$NS3" rdma dev set xr1 netns "$NS1"
+	check "its GIDs" in_time gid "$V4.1"
+	ud "$label, given back" shape
+	ip netns del "$NS3"
+	check "given again" give
+	check "who has it ends" ip netns del "$NS3"
+	check "it is the first namespace's" in_time rdma link show xr1/1
+	check "which deletes it" rdma link del xr1
+	check "a link in its own again" n1 rdmatool link add xr1 netdev eth0 xdp "$xdp"
+else
+	skip "$label: given to another namespace" "they share RDMA devices"
+fi
+
 if [ "$xdp" = off ]; then
 	check "module unloads with idle links" rmmod xroce
 	check "which go with it" gone xr1
@@ -196,8 +262,11 @@ else
 	check "module whose programs are attached does not unload" \
 		eval '! rmmod xroce 2>/dev/null'
 fi
+watch_events
 check "netdevs deleted under their links" n1 ip link del eth0
 check "devices go with them" in_time gone xr1
+check "event for who has one open" in_time events DEVICE_FATAL 1
+bg_end "$watch" || :
 check "the peer's too" in_time eval '! n2 rdma link show xr2/1 2>/dev/null'
 check "sockets are gone" in_time silent
 
