@@ -10,7 +10,8 @@
  *
  * MODE: kill	 kill -9 of one side or both; the other ends
  *	 destroy one side's objects in random order, the other's afterwards
- *	 revoke-{uc,rc,local,remote,dealloc}  see revoke.c
+ *	 revoke-{uc,rc,local,remote,dealloc,rereg-uc,rereg}  see revoke.c
+ *	 revoke-{read,recv}  see secret.c
  *	 xrc	 see xrc.c
  *	 ask	 each round for a line on stdin: "end" and "go" begin traffic, which
  *		 is answered by "traffic"; then any line. After "go" the traffic has
@@ -39,7 +40,7 @@ struct shared *shared;		/* a side's own */
 struct opts opts = { .timeout = 12, .rounds = 1 };
 static uint64_t seed = 4711;
 
-/* And one for each enum way of revoke.c */
+/* And one for each enum way */
 enum mode { KILL, DESTROY, XRC, ASK, REVOKE };
 static enum mode mode;
 static bool may_go;
@@ -79,7 +80,9 @@ static int side(struct pair *p, int me, int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	side_open(&s);
 	side_make(&s, fd);
-	if (mode >= REVOKE)
+	if (mode >= REVOKE + REVOKE_READ)
+		ok = me ? secret_flood(&s, mode - REVOKE) : secret_victim(&s, mode - REVOKE);
+	else if (mode >= REVOKE)
 		ok = me ? revoke_flood(&s, mode - REVOKE) : revoke_victim(&s, mode - REVOKE);
 	else
 		ok = traffic(&s);
@@ -398,7 +401,8 @@ int main(int argc, char **argv)
 {
 	static const char * const modes[] = {
 		"kill", "destroy", "xrc", "ask", "revoke-uc", "revoke-rc", "revoke-local",
-		"revoke-remote", "revoke-dealloc",
+		"revoke-remote", "revoke-dealloc", "revoke-rereg-uc", "revoke-rereg",
+		"revoke-read", "revoke-recv",
 	};
 	int opt, i;
 

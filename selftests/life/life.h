@@ -31,10 +31,12 @@ enum { Q_RC, Q_UC, Q_UD, Q_SRQ, Q_XRC, NQ };
 
 /*
  * How memory is taken from a peer that WRITEs to it: its region deregistered, or
- * a window of it invalidated by its owner, by the peer, or deallocated.
+ * a window of it invalidated by its owner, by the peer, or deallocated; or the region
+ * registered anew, which keeps its key. Then from one that READs it, or SENDs to it.
  */
 enum way {
 	REVOKE_UC, REVOKE_RC, REVOKE_LOCAL, REVOKE_REMOTE, REVOKE_DEALLOC,
+	REVOKE_REREG_UC, REVOKE_REREG, REVOKE_READ, REVOKE_RECV,
 };
 
 /**
@@ -55,12 +57,16 @@ struct shared {
 	uint32_t progress[2][NQ];
 	uint32_t broken[2];
 	uint32_t status[2];
-	/* revoke.c: what the victim offers; the peer is to end it, has been refused it */
+	/*
+	 * revoke.c: what the victim offers; the peer is to end it, has been refused it;
+	 * secret.c: how often it had it
+	 */
 	uint64_t va[2];
 	uint32_t rkey[2];
 	uint32_t psn;
 	uint32_t end;
 	uint32_t rests;
+	uint32_t taken;
 };
 
 /* What a peer has to know. */
@@ -180,6 +186,9 @@ bool traffic(struct side *s);
 /* revoke.c */
 bool revoke_victim(struct side *s, enum way how);
 bool revoke_flood(struct side *s, enum way how);
+/* secret.c */
+bool secret_victim(struct side *s, enum way how);
+bool secret_flood(struct side *s, enum way how);
 /* xrc.c */
 bool xrc_round(int n);
 

@@ -4,16 +4,13 @@
  * takes the key away, uses the same pages for something else at once, and finds
  * that as it left it. Over UC, where a key that is refused ends no connection, the
  * flood goes on, to what was registered last and to what was before it. Over RC it
- * is refused, and both ends begin anew.
+ * is refused, and both ends begin anew. Or the key stays, and is one to other memory
+ * or with other rights.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "life.h"
-
-#define PAGES	32
-#define LEN	(PAGES * 4096ul)
-#define MINE	0x55
+#include "revoke.h"
 
 /**
  * struct prey - what the victim has the peer WRITE to
@@ -21,22 +18,35 @@
  * @mr: their region
  * @mw: the window of it that the peer has the key of, or NULL: it has the region's
  * @rkey: the key
+ * @was: the pages that were theirs before the region got others, or NULL
  */
 struct prey {
 	uint8_t *p;
 	struct ibv_mr *mr;
 	struct ibv_mw *mw;
 	uint32_t rkey;
+	uint8_t *was;
 };
 
 /* Is it a window that ends, and the region stays? */
 static bool windows(enum way how)
 {
-	return how > REVOKE_RC;
+	return how >= REVOKE_LOCAL && how <= REVOKE_DEALLOC;
+}
+
+/* Is the region one for all rounds, and its key? */
+static bool keeps(enum way how)
+{
+	return how >= REVOKE_LOCAL;
+}
+
+static bool by_uc(enum way how)
+{
+	return how == REVOKE_UC || how == REVOKE_REREG_UC;
 }
 
 /* Where the memory is; only root is told. */
-static void frames(const uint8_t *p, uint64_t pfn[PAGES])
+void revoke_frames(const uint8_t *p, uint64_t pfn[PAGES])
 {
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), i;
 
@@ -48,7 +58,7 @@ static void frames(const uint8_t *p, uint64_t pfn[PAGES])
 	close(fd);
 }
 
-static uint8_t *map(uint8_t value)
+uint8_t *revoke_map(uint8_t value)
 {
 	uint8_t *p = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -59,7 +69,7 @@ static uint8_t *map(uint8_t value)
 	return p;
 }
 
-static int again(const uint64_t *a, const uint64_t *b)
+int revoke_again(const uint64_t *a, const uint64_t *b)
 {
 	int i, k, n = 0;
 
@@ -69,7 +79,7 @@ static int again(const uint64_t *a, const uint64_t *b)
 	return n;
 }
 
-static bool untouched(const struct side *s, const uint8_t *p)
+bool revoke_untouched(const struct side *s, const uint8_t *p)
 {
 	size_t i;
 
@@ -99,7 +109,7 @@ static int flooded(const struct side *s, const volatile uint8_t *p)
 	return hit;
 }
 
-static void reset(struct side *s)
+void revoke_reset(struct side *s)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 
@@ -107,7 +117,7 @@ static void reset(struct side *s)
 	side_init_qp(s, s->qp[Q_RC]);
 }
 
-static void reconnect(struct side *s)
+void revoke_reconnect(struct side *s)
 {
 	s->peer.psn = shared->psn;
 	side_connect_qp(s, s->qp[Q_RC], s->peer.qpn[Q_RC], shared->psn);
@@ -164,7 +174,7 @@ static void prepare(struct side *s, enum way how, struct prey *v)
 {
 	const int access = windows(how) ? IBV_ACCESS_MW_BIND : IBV_ACCESS_REMOTE_WRITE;
 
-	v->p = map(MINE);
+	v->p = revoke_map(MINE);
 	NEED(v->mr = ibv_reg_mr(s->pd, v->p, LEN, IBV_ACCESS_LOCAL_WRITE | access));
 	v->rkey = v->mr->rkey;
 }
@@ -175,22 +185,63 @@ static void alloc_window(struct side *s, struct prey *v)
 	v->rkey = v->mw->rkey;
 }
 
+static void rereg(struct side *s, struct prey *v, int flags, uint8_t *p, int access)
+{
+	NEED(!ibv_rereg_mr(v->mr, flags, NULL, p, LEN, access));
+	NEED(v->mr->rkey == v->rkey);
+}
+
+/* The same key, the same addresses, other pages: those from before are elsewhere. */
+static void other_pages(struct side *s, struct prey *v)
+{
+	v->was = revoke_map(MINE);
+	NEED(mremap(v->p, LEN, LEN, MREMAP_MAYMOVE | MREMAP_FIXED, v->was) == v->was);
+	NEED(mmap(v->p, LEN, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == v->p);
+	memset(v->p, MINE, LEN);
+	rereg(s, v, IBV_REREG_MR_CHANGE_TRANSLATION, v->p, 0);
+}
+
+/* The same key: to other memory, or to the same that no peer may write to. */
+static void other_rights(struct side *s, struct prey *v, bool move)
+{
+	uint8_t *p;
+
+	if (!move) {
+		rereg(s, v, IBV_REREG_MR_CHANGE_ACCESS, NULL, IBV_ACCESS_LOCAL_WRITE);
+		return;
+	}
+	p = revoke_map(MINE);
+	rereg(s, v, IBV_REREG_MR_CHANGE_TRANSLATION, p, 0);
+	v->was = v->p;
+	v->p = p;
+}
+
+static void give_back(struct side *s, struct prey *v)
+{
+	memset(v->p, MINE, LEN);
+	rereg(s, v, IBV_REREG_MR_CHANGE_ACCESS, NULL,
+	      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+}
+
 /* Let the flood come. */
 static bool offer(struct side *s, enum way how, struct prey *v)
 {
 	struct ibv_recv_wr *bad, recv = {};
 
-	if (!windows(how) || !v->p)
+	if (!keeps(how) || !v->p)
 		prepare(s, how, v);
+	else if (how == REVOKE_REREG)
+		give_back(s, v);
 	if (windows(how) && !v->mw)
 		alloc_window(s, v);
-	if (how != REVOKE_UC) {
-		reset(s);
+	if (!by_uc(how)) {
+		revoke_reset(s);
 		/* None that may be under way still */
 		shared->psn = rnd() & 0xffffff;
 		if (how == REVOKE_REMOTE)
 			NEED(!ibv_post_recv(s->qp[Q_RC], &recv, &bad));
-		reconnect(s);
+		revoke_reconnect(s);
 	}
 	if (v->mw && !bind(s, v))
 		return false;
@@ -203,8 +254,8 @@ static bool offer(struct side *s, enum way how, struct prey *v)
 	return true;
 }
 
-/* On return the peer has a key to nothing. */
-static bool take_away(struct side *s, enum way how, struct prey *v)
+/* On return the peer has a key to nothing, or not to what it had one of. */
+static bool take_away(struct side *s, enum way how, struct prey *v, int round)
 {
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_LOCAL_INV,
@@ -217,6 +268,12 @@ static bool take_away(struct side *s, enum way how, struct prey *v)
 	case REVOKE_UC:
 	case REVOKE_RC:
 		NEED(!ibv_dereg_mr(v->mr));
+		return true;
+	case REVOKE_REREG_UC:
+		other_pages(s, v);
+		return true;
+	case REVOKE_REREG:
+		other_rights(s, v, round % 2);
 		return true;
 	case REVOKE_LOCAL:
 		return done(s, &wr, IBV_WC_LOCAL_INV, &wc);
@@ -235,27 +292,59 @@ static bool take_away(struct side *s, enum way how, struct prey *v)
 	}
 }
 
-static bool at_rest(void)
+bool revoke_rests(void)
 {
 	return __atomic_load_n(&shared->rests, __ATOMIC_ACQUIRE);
 }
 
-/* Until the flood is refused, or for a while where nobody is told. */
-static bool stays(const struct side *s, enum way how, const uint8_t *p)
+/*
+ * Until the flood is refused, or for a while where nobody is told; or until it has
+ * come to the region's other pages.
+ */
+static bool stays(const struct side *s, enum way how, const struct prey *v)
 {
+	const uint8_t *p = v->was ?: v->p;
 	bool over = false;
 	int ms;
 
+	if (how == REVOKE_REREG_UC)
+		return revoke_untouched(s, p) && flooded(s, v->p) &&
+		       revoke_untouched(s, p);
 	for (ms = 0; ms < PATIENCE_MS && !over && !stopped(s); ms++) {
 		if (ms)
 			usleep(1000);
-		over = how == REVOKE_UC ? ms > 0 : at_rest();
-		if (!untouched(s, p))
+		over = how == REVOKE_UC ? ms > 0 : revoke_rests();
+		if (!revoke_untouched(s, p))
 			return false;
 	}
 	if (!over)
 		warnx("no WRITE was refused");
 	return over;
+}
+
+/*
+ * What the memory that was the peer's is used for from now on: the same pages, or
+ * half of the time others, where the old ones are no MR's any more.
+ */
+static uint8_t *use_again(enum way how, struct prey *v, int round)
+{
+	if (round % 2 && !keeps(how)) {
+		munmap(v->p, LEN);
+		v->p = revoke_map(MINE);
+	} else {
+		memset(v->was ?: v->p, MINE, LEN);
+	}
+	return v->was ?: v->p;
+}
+
+/* After a round */
+static void forget(enum way how, struct prey *v)
+{
+	if (v->was)
+		munmap(v->was, LEN);
+	v->was = NULL;
+	if (!keeps(how))
+		munmap(v->p, LEN);
 }
 
 bool revoke_victim(struct side *s, enum way how)
@@ -264,7 +353,7 @@ bool revoke_victim(struct side *s, enum way how)
 	uint64_t was[PAGES], is[PAGES];
 	struct prey v = {};
 
-	while (how != REVOKE_UC && !at_rest() && !stopped(s))
+	while (!by_uc(how) && !revoke_rests() && !stopped(s))
 		usleep(1000);
 	for (; !stopped(s) && rounds < opts.rounds; rounds++) {
 		if (!offer(s, how, &v))
@@ -273,26 +362,18 @@ bool revoke_victim(struct side *s, enum way how)
 		if (!hit)
 			return false;
 		hits += hit;
-		frames(v.p, was);
-		if (!take_away(s, how, &v))
+		revoke_frames(v.p, was);
+		if (!take_away(s, how, &v, rounds))
 			return false;
-		/* The other half keeps its pages and is no MR's any more */
-		if (rounds % 2 && !windows(how)) {
-			munmap(v.p, LEN);
-			v.p = map(MINE);
-		} else {
-			memset(v.p, MINE, LEN);
-		}
-		frames(v.p, is);
-		reused += again(was, is);
-		if (!stays(s, how, v.p))
+		revoke_frames(use_again(how, &v, rounds), is);
+		reused += revoke_again(was, is);
+		if (!stays(s, how, &v))
 			return false;
-		if (!windows(how))
-			munmap(v.p, LEN);
+		forget(how, &v);
 	}
 	if (v.mw)
 		NEED(!ibv_dealloc_mw(v.mw));
-	if (windows(how) && v.mr)
+	if (keeps(how) && v.mr)
 		NEED(!ibv_dereg_mr(v.mr));
 	/* To where the test's own output goes: what try says is seen when it fails */
 	dprintf(3, "# %d rounds, %d pages written to before, %d of %d used again\n", rounds,
@@ -317,7 +398,7 @@ static void post(struct side *s, enum way how, struct ibv_sge *sge, bool end)
 		wr.wr.rdma.rkey = shared->rkey[which];
 		wr.wr.rdma.remote_addr = shared->va[which] + rnd() % PAGES * 4096;
 	}
-	if (ibv_post_send(s->qp[how == REVOKE_UC ? Q_UC : Q_RC], &wr, &bad))
+	if (ibv_post_send(s->qp[by_uc(how) ? Q_UC : Q_RC], &wr, &bad))
 		err(1, "post");
 }
 
@@ -342,7 +423,7 @@ static void flood(struct side *s, enum way how)
 		for (i = 0; i < n; i++, out--) {
 			if (!wc[i].status)
 				continue;
-			if (how == REVOKE_UC || wc[i].status != want)
+			if (by_uc(how) || wc[i].status != want)
 				errx(1, "WRITE: %s", ibv_wc_status_str(wc[i].status));
 			/* With it end those behind it */
 			want = IBV_WC_WR_FLUSH_ERR;
@@ -351,16 +432,20 @@ static void flood(struct side *s, enum way how)
 	}
 }
 
+void revoke_rest(struct side *s)
+{
+	revoke_reset(s);
+	__atomic_store_n(&shared->rests, 1, __ATOMIC_RELEASE);
+	while (revoke_rests() && !stopped(s))
+		usleep(100);
+	revoke_reconnect(s);
+}
+
 bool revoke_flood(struct side *s, enum way how)
 {
 	while (!stopped(s)) {
-		if (how != REVOKE_UC) {
-			reset(s);
-			__atomic_store_n(&shared->rests, 1, __ATOMIC_RELEASE);
-			while (at_rest() && !stopped(s))
-				usleep(100);
-			reconnect(s);
-		}
+		if (!by_uc(how))
+			revoke_rest(s);
 		flood(s, how);
 	}
 	return true;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # Ends that users make in mid-traffic: processes killed, objects destroyed in any
-# order, memory that a flood of WRITEs comes to deregistered, or its window
-# invalidated, and used again at once.
+# order, memory that a flood of WRITEs, READs or SENDs comes to deregistered, or
+# registered anew, or its window invalidated, and used again at once.
 #
 #   +-----------+         +-----------+
 #   | h1  xra1  |---------| xrb1   h2 |	veth, 198.18.1.1, .2
@@ -21,14 +21,14 @@ PAIRS=1
 # in seven ways, each of which takes a second
 ends=$((COUNT < 100 ? 14 : COUNT))
 
-# revoked WAY - memory of xra1's. Of what comes by RC the XDP program has placed one
-# packet and refused another in each round, if not all
+# revoked WAY [ROUNDS] - memory of xra1's. Of what is written by RC the XDP program has
+# placed one packet and refused another in each round, if not all
 revoked() {
-	local rounds=$((COUNT + 50)) fast
+	local rounds=$((COUNT + ${2:-50})) fast
 	fast=$(counter "$NS1" xra1 xdp_fast)
 	./life -t 18 -n "$rounds" "${SIDES[@]}" "revoke-$1" || return
 	fast=$(($(counter "$NS1" xra1 xdp_fast) - fast))
-	[ "$XROCE_XDP" = native ] && [ "$1" != uc ] || return 0
+	[[ $XROCE_XDP == native && $1 != *uc && $1 != read ]] || return 0
 	[ "$fast" -ge $((2 * rounds)) ] && return
 	echo "the XDP program has dealt with $fast packets in $rounds rounds"
 	return 1
@@ -49,6 +49,10 @@ thing "memory deregistered under WRITEs, RC" revoked rc
 thing "a window invalidated under WRITEs" revoked local
 thing "a window invalidated by who WRITEs to it" revoked remote
 thing "a window deallocated under WRITEs" revoked dealloc
+thing "memory registered anew under WRITEs, UC" revoked rereg-uc 16
+thing "memory registered anew under WRITEs, RC" revoked rereg 16
+thing "memory deregistered under READs" revoked read 16
+thing "memory of receives deregistered under SENDs" revoked recv 16
 try "$label: nothing is left of it" life_settled
 try "$label: the module unloads" life_unload
 tap_end
