@@ -157,16 +157,25 @@ own_xdp=
 local_fault "the host's own qdisc loses 2 %" netem limit 1000 loss 2%
 local_fault "the host's own qdisc is full" netem limit 8 delay 1ms
 [ -z "$own_xdp" ] || try "$label: and as XDP frames again" xdp_of_both native
-if [ "$DEVTYPE" = xroce ]; then
-	# What is not marked as able to be marked would be lost, and seen as a gap
-	# for nearly each mark. A gap alone may be a sender that changed its CPU.
+# What is not marked as able to be marked would be lost, and seen as a gap for nearly
+# each mark. A gap alone may be a sender that changed its CPU.
+# marked NAME XROCE_RC-ARGUMENTS...
+marked() {
+	local name=$1 naks marks
+	shift
 	naks=$(traces_of gap) marks=$(traces_of marked)
-	fault "5 % marked" marked loss 5% ecn -- -m 1024 -r 8 mix many
+	fault "$name" marked loss 5% ecn -- "$@"
 	naks=$(($(traces_of gap) - naks)) marks=$(($(traces_of marked) - marks))
 	if [ $((naks * 10)) -lt "$marks" ]; then
-		ok "$label, 5 % marked: nothing lost"
+		ok "$label, $name: nothing lost"
 	else
-		not_ok "$label, 5 % marked: nothing lost" "$naks gaps, $marks marks"
+		not_ok "$label, $name: nothing lost" "$naks gaps, $marks marks"
 	fi
+}
+
+if [ "$DEVTYPE" = xroce ]; then
+	marked "5 % marked" -m 1024 -r 8 mix many
+	# the traffic class says it there
+	marked "5 % marked, IPv6" -6 -m 1024 -r 4 mix
 fi
 tap_end
