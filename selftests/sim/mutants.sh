@@ -320,6 +320,10 @@ bug xrc-qp-pd resp 'qp->resp.pd = rq->pd;' 'qp->resp.pd = qp->pd;'
 bug xrc-pd-read resp 'rd->pd = resp->pd;' 'rd->pd = qp->pd;'
 bug srq-resize-taken rq 'WRITE_ONCE(ring->cons, rq->cons);' ''
 bug srq-resize-mask rq 'rq->mask = mask;' ''
+bug srq-resize-many rq 'min(mask, rq->mask) + 1' 'rq->mask + 1'
+bug cq-resize-garbage cq 'prod - cons > cq->mask + 1 ||' 'prod - cons > 4 * cq->mask ||'
+bug cq-resize-polled cq 'ring->cons = cons;' ''
+bug cq-resize-overrun cq '!cq->overrun && cq->prod - cons <= depth' 'cq->prod - cons <= depth'
 bug srq-pd resp '.off = pkt->hdr_len, .pd = qp->rq->pd,' \
 	'.off = pkt->hdr_len,'
 bug srq-pd-ud dgram '.off = rx->pkt.hdr_len, .pd = qp->rq->pd,' \

@@ -520,6 +520,83 @@ static void run_mad_user(u64 seed)
 	mad_world(3000, mad_user_turn);
 }
 
+static u32 resized, unresized;
+
+static void count_resize(bool fits, int ret)
+{
+	sim_check(ret == (fits ? 0 : -EINVAL), "resized: %d, which %s", ret,
+		  fits ? "fits" : "does not fit");
+	resized += fits;
+	unresized += !fits;
+}
+
+/* Half of the time with an index that is near, or none at all. */
+static u32 any_index(u32 is, u32 depth)
+{
+	if (sim_chance(5000))
+		return is;
+	return sim_chance(3000) ? sim_rnd() : is + sim_below(4 * depth) - 2 * depth;
+}
+
+static void mad_resize_cq(struct sim_cq *cq)
+{
+	struct xroce_ring *old = cq->cq.ring, *ring;
+	u32 depth = 1 << sim_range(5, 9), n;
+	int ret;
+
+	old->cons = any_index(cq->cq.prod, min(depth, cq->depth));
+	old->prod = any_index(cq->cq.prod, depth);
+	n = cq->cq.prod - old->cons;
+	ring = calloc(1, sizeof(*ring) + depth * sizeof(struct xroce_cqe));
+	ret = xroce_cq_resize(&cq->cq, ring, depth);
+	count_resize(!cq->cq.overrun && n <= cq->depth && n <= depth, ret);
+	sim_check(ret || (ring->prod == cq->cq.prod && ring->cons == cq->cq.prod - n),
+		  "a CQ from %u to %u is from %u to %u", cq->cq.prod - n, cq->cq.prod,
+		  ring->cons, ring->prod);
+	if (!ret)
+		cq->depth = depth;
+	free(ret ? ring : old);
+}
+
+/* An RQ has what an SRQ has, which is what can be of another size. */
+static void mad_resize_rq(struct sim_ep *ep)
+{
+	struct xroce_ring *old = ep->rq.ring, *ring;
+	u32 depth = 1 << sim_range(2, 6), n;
+	int ret;
+
+	old->prod = any_index(ep->rq.cons, min(depth, ep->rq_depth));
+	old->cons = any_index(ep->rq.cons, depth);
+	n = old->prod - ep->rq.cons;
+	ring = calloc(1, sizeof(*ring) + depth * ep->rstride);
+	ret = xroce_rq_resize(&ep->rq, ring, depth);
+	count_resize(n <= ep->rq_depth && n <= depth, ret);
+	sim_check(ret || (ring->cons == ep->rq.cons && ring->prod == ep->rq.cons + n),
+		  "an RQ from %u to %u is from %u to %u", ep->rq.cons, ep->rq.cons + n,
+		  ring->cons, ring->prod);
+	if (!ret)
+		ep->rq_depth = depth;
+	free(ret ? ring : old);
+}
+
+static void mad_resize_turn(struct sim_ep *ep)
+{
+	mad_user_turn(ep);
+	if (sim_chance(5000))
+		mad_resize_cq(sim_chance(5000) ? ep->scq : ep->rcq);
+	if (sim_chance(5000))
+		mad_resize_rq(ep);
+}
+
+static void run_mad_resize(u64 seed)
+{
+	(void)seed;
+	resized = unresized = 0;
+	mad_world(3000, mad_resize_turn);
+	sim_check(resized > 100 && unresized > 100, "%u rings resized, %u not", resized,
+		  unresized);
+}
+
 /*
  * More completions than the CQ holds, of the sends of one end or the receives of
  * the other: it goes to ERR at the first that is lost, a reliable peer is told, and
@@ -601,6 +678,8 @@ const struct sim_scenario sim_other_scenarios[] = {
 	  run_mad_peer, 0, 20 },
 	{ "mad-user", "anything written to the rings is survived",
 	  run_mad_user, 0, 20 },
+	{ "mad-resize", "and rings of another size meanwhile, or not where they do not fit",
+	  run_mad_resize, 0, 10 },
 	{ "overrun", "a CQ overflows, once, and its QP ends", run_overrun, 0, 20 },
 	{ "overrun-recv", "the same of receives, and the sender knows",
 	  run_overrun_recv, 0, 20 },
