@@ -12,9 +12,11 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <rdma/xroce-abi.h>
 #include <tap.h>
 
 #include "device.h"
+#include "resize.h"
 
 static struct ibv_context *ctx;
 static struct ibv_pd *pd;
@@ -439,6 +441,74 @@ static void mappings(void)
 	munmap((void *)moved, 4096);
 }
 
+/* Room for a ring whose place is not libibverbs's to know. */
+static struct xroce_ring *place(void)
+{
+	void *p = mmap(NULL, ARENA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		err(1, "mmap");
+	return p;
+}
+
+/* What has been completed is from the user's index to the kernel's: here to 0. */
+static void resize_cqs(void)
+{
+	struct ibv_cq *q = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	struct xroce_ring *ring = (void *)last_ring().addr, *to = place();
+	uint64_t one;
+	uint32_t i;
+
+	expect("a CQ of another size, polled past what there is",
+	       (ring->cons = 1, resize_cq(q, 128, to, NULL)), EINVAL);
+	expect("far past it", (ring->cons = 1u << 31, resize_cq(q, 128, to, NULL)), EINVAL);
+	expect("with more than it has slots",
+	       (ring->cons = -65, resize_cq(q, 128, to, NULL)), EINVAL);
+	expect("than it will have", (ring->cons = -64, resize_cq(q, 32, to, NULL)), EINVAL);
+	for (i = 0; i < 64; i++)
+		memcpy(ring->slot + i * sizeof(struct xroce_cqe), &(uint64_t){ 4711 + i }, 8);
+	expect("as many", resize_cq(q, 128, to, NULL), 0);
+	for (i = 0; i < 64; i++) {
+		memcpy(&one, to->slot + (64 + i) * sizeof(struct xroce_cqe), 8);
+		if (one != 4711 + i)
+			break;
+	}
+	tap_ok(i == 64 && !to->prod && to->cons == -64u, "which are in it, and the indices");
+	expect("none of which the kernel knows any more",
+	       (to->cons = 0, resize_cq(q, 1, to, NULL)), 0);
+	munmap(to, ARENA);
+	expect("that is destroyed", ibv_destroy_cq(q), 0);
+}
+
+/* What has been posted is from the kernel's index, here 0, to the user's. */
+static void resize_srqs(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 64, .max_sge = 2 } };
+	struct ibv_srq *q = ibv_create_srq(pd, &init);
+	struct xroce_ring *ring = (void *)last_ring().addr, *to = place();
+	uint64_t one;
+	uint32_t i;
+
+	expect("an SRQ of another size, with more than it has slots",
+	       (ring->prod = 65, resize_srq(q, 128, to, NULL)), EINVAL);
+	expect("with far more", (ring->prod = -1, resize_srq(q, 128, to, NULL)), EINVAL);
+	expect("than it will have", (ring->prod = 64, resize_srq(q, 32, to, NULL)), EINVAL);
+	for (i = 0; i < 64; i++)
+		memcpy(ring->slot + i * XROCE_SLOT_ALIGN, &(uint64_t){ 4711 + i }, 8);
+	/* Whatever the user says is the kernel's index */
+	expect("as many", (ring->cons = 99, resize_srq(q, 128, to, NULL)), 0);
+	for (i = 0; i < 64; i++) {
+		memcpy(&one, to->slot + i * XROCE_SLOT_ALIGN, 8);
+		if (one != 4711 + i)
+			break;
+	}
+	tap_ok(i == 64 && to->prod == 64 && !to->cons, "which are in it, and the indices");
+	expect("none of which is posted any more", (to->prod = 0, resize_srq(q, 1, to, NULL)),
+	       0);
+	munmap(to, ARENA);
+	expect("that is destroyed", ibv_destroy_srq(q), 0);
+}
+
 /*
  * Two threads make and destroy what has rings; another, and a child with the same
  * file, map them meanwhile, write to them and unmap them, wherever rings have been.
@@ -596,6 +666,8 @@ int main(int argc, char **argv)
 	regions();
 	queues();
 	mappings();
+	resize_cqs();
+	resize_srqs();
 	races();
 	/* A million of them where each is checked take half an hour */
 	if (access("/sys/kernel/debug/kmemleak", F_OK))

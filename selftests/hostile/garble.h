@@ -13,7 +13,11 @@ static inline bool one_in(uint32_t n)
 	return rnd() % n == 0;
 }
 
-/* One uverbs command that makes no sense, to a file of its own. */
-void garble(int fd);
+/* Which kind of call has found something that made sense */
+enum garbled { GARBLED_NOT, GARBLED_WRITE, GARBLED_EXTENDED, GARBLED_IOCTL, GARBLED_KINDS };
+
+void garble_seed(uint64_t seed);
+/* One call that makes no sense, of a file of its own */
+enum garbled garble(int fd);
 
 #endif /* XROCE_GARBLE_H */

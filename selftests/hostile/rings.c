@@ -2,7 +2,8 @@
 /*
  * Tests that a user's rings cannot harm anybody but the user: garbage of every
  * kind is written to all mapped rings while the kernel works on them, QPs change
- * their state under it, rings are mapped and unmapped, commands make no sense. The
+ * their state under it, rings are mapped and unmapped and changed for such of another
+ * size, commands make no sense. The
  * QPs, of every type, are connected within the device and with another host's. A
  * victim on the same device, whose keys and handles the attacker knows, goes on
  * with traffic of its own, as do other QPs of the attacker's, within the device and
@@ -25,6 +26,7 @@
 #include "ends.h"
 #include "garble.h"
 #include "good.h"
+#include "resize.h"
 
 #define ROUND_MS	2000
 #define CALM_MS		250	/* every other while */
@@ -33,6 +35,7 @@
 /* Pairs of each type, within a device and then across */
 #define QPS		(4 * END_TYPES)
 #define AHS		4
+#define CALLS		32	/* of garbage, between other things */
 #define WINDOWS		8	/* half of them of either type */
 /* CQ and SRQs; of each pair two and two, but no RQ where there is an SRQ or XRC */
 #define RINGS		(2 * 3 + 2 * (3 * 4 + 2 + 1))
@@ -51,6 +54,10 @@ static struct shared {
 	uint32_t xrc;
 	uint32_t bound;
 	uint32_t ended;
+	/* Rings changed for others, and not */
+	uint32_t resized;
+	uint32_t unresized;
+	uint32_t garbled[GARBLED_KINDS];
 } *shared;
 
 static uint64_t seed;
@@ -132,6 +139,8 @@ struct attack {
 	struct ibv_qp *qp[QPS];
 	struct ring ring[RINGS];
 	struct ring *cq[2];
+	struct ring *srq[2][2];		/* and that of XRC */
+	uint32_t cqes[2];
 	int rings;
 	uint8_t *arena;
 	bool late;
@@ -190,6 +199,25 @@ static struct ring *find_rings(struct attack *a, struct ring like)
 		first->stride = like.kind == SQ_RING ? 320 : 64;
 	}
 	return first;
+}
+
+/* Those of an end are mapped after its CQ, which is the first that was found of it. */
+static void find_srqs(struct attack *a, int at)
+{
+	struct ring *r, **to = a->srq[at];
+
+	for (r = a->ring; r < a->ring + a->rings; r++) {
+		if (r->at != at || r == a->cq[at])
+			continue;
+		if (!to[0] || r->off < to[0]->off) {
+			to[1] = to[0];
+			to[0] = r;
+		} else {
+			to[1] = r;
+		}
+	}
+	if (!to[1])
+		errx(1, "an SRQ's ring is not mapped");
 }
 
 /* Most of what follows is right: one error ends a QP until it is connected again. */
@@ -485,9 +513,11 @@ static void attack_open(struct attack *a, struct ibv_context *near,
 	a->arena = aligned_alloc(4096, ARENA_LEN);
 	for (at = 0; at < 2; at++) {
 		end_open(&a->end[at], at ? far : near, a->arena, ARENA_LEN);
+		a->cqes[at] = END_CQ;
 		a->cq[at] = find_rings(a, (struct ring) {
 			.at = at, .to = !at, .kind = CQ_RING, .stays = true,
 		});
+		find_srqs(a, at);
 		for (i = 0; i < WINDOWS; i++) {
 			a->mw[at][i] = ibv_alloc_mw(a->end[at].pd, i % 2 ?
 						    IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
@@ -537,6 +567,33 @@ static void set_calm(struct attack *a, bool on)
 		reconnect(a, i);
 }
 
+/*
+ * Another ring for a CQ or an SRQ, at the address of the old one, for who scribbles
+ * does not wait. Of a smaller one the rest of the old is what is behind it.
+ */
+static void any_resize(struct attack *a)
+{
+	uint32_t depth = END_DEPTH >> (one_in(2) ? rnd() % 6 : 0);
+	int at = rnd() % 2, xrc = rnd() % 2, ret;
+	struct ring *r = a->srq[at][xrc];
+	struct end *e = &a->end[at];
+
+	if (one_in(3)) {
+		/* Still with room for all there is */
+		depth = END_CQ >> rnd() % 2;
+		ret = resize_cq(e->cq, depth, a->cq[at]->p, &a->cq[at]->off);
+		if (!ret)
+			a->cqes[at] = depth;
+	} else {
+		ret = resize_srq(xrc ? e->xsrq : e->srq, depth, r->p, &r->off);
+	}
+	/* What is in the ring does not fit, as far as one may say, or there is more by now */
+	if (ret && ret != EINVAL && ret != EBUSY)
+		errx(1, "resize: %s", strerror(ret));
+	shared->resized += !ret;
+	shared->unresized += !!ret;
+}
+
 /* One more mapping of a ring, used and gone, or kept in part. */
 static void map_again(struct attack *a)
 {
@@ -577,9 +634,9 @@ static void drain(struct attack *a, const struct ring *r)
 	uint32_t n = __atomic_load_n(&ring->prod, __ATOMIC_ACQUIRE);
 	uint32_t i = ring->cons;
 
-	if (n - i <= END_CQ)
+	if (n - i <= a->cqes[r->at])
 		for (; i != n; i++)
-			succeeded(a, &cqe[i % END_CQ]);
+			succeeded(a, &cqe[i % a->cqes[r->at]]);
 	__atomic_store_n(&ring->cons, n, __ATOMIC_RELEASE);
 }
 
@@ -591,22 +648,36 @@ static uint64_t now_ms(void)
 	return t.tv_sec * 1000ull + t.tv_nsec / 1000000;
 }
 
+/* Something for the handles of garbage. */
+static void make_things(struct ibv_context *ctx)
+{
+	struct end end;
+	int i;
+
+	end_open(&end, ctx, aligned_alloc(4096, ARENA_LEN), ARENA_LEN);
+	for (i = 0; i < 2 * END_TYPES; i++)
+		end_qp(&end, i / 2, i % 2);
+}
+
 /* One process: what it leaves is for the kernel to clean up, under fire. */
 static void attack(const char *dev, const char *other)
 {
 	struct ibv_context *near = open_device(dev), *far;
-	int garbled = open_device(dev)->cmd_fd;
+	struct ibv_context *garbled = open_device(dev);
 	struct good good[2] = {};
 	struct attack a = {};
 	pthread_t thread;
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
 	uint64_t begun, ms;
+	int i;
 
 	far = end_device(other);
 	attack_open(&a, near, far);
 	good_open(&good[0], near, near);
 	good_open(&good[1], near, far);
+	make_things(garbled);
+	garble_seed(seed);
 	cq = ibv_create_cq(near, END_DEPTH, NULL, NULL, 0);
 	if (!cq)
 		err(1, "a CQ");
@@ -619,7 +690,9 @@ static void attack(const char *dev, const char *other)
 		set_calm(&a, ms / CALM_MS % 2);
 		qp = a.qp[rnd() % QPS];
 		arm(cq);
-		garble(garbled);
+		any_resize(&a);
+		for (i = 0; i < CALLS; i++)
+			shared->garbled[garble(garbled->cmd_fd)]++;
 		drain(&a, a.cq[0]);
 		drain(&a, a.cq[1]);
 		if (wrong_in(16))
@@ -706,6 +779,15 @@ int main(int argc, char **argv)
 		 shared->far, shared->xrc, shared->bound, shared->ended);
 	tap_ok(shared->far > 10 && shared->xrc > 10 && shared->bound && shared->ended,
 	       "what was no garbage was done");
+	tap_note("%u rings changed for others, %u not", shared->resized, shared->unresized);
+	tap_ok(shared->resized > 10 && shared->unresized > 10,
+	       "rings of another size, unless there is too much in them, or garbage");
+	tap_note("calls done: %u by write, %u by extended write, %u by ioctl; %u not",
+		 shared->garbled[GARBLED_WRITE], shared->garbled[GARBLED_EXTENDED],
+		 shared->garbled[GARBLED_IOCTL], shared->garbled[GARBLED_NOT]);
+	tap_ok(shared->garbled[GARBLED_WRITE] > 10 && shared->garbled[GARBLED_EXTENDED] > 10 &&
+	       shared->garbled[GARBLED_IOCTL] > 10 && shared->garbled[GARBLED_NOT] > 100,
+	       "some of the garbage of calls made sense");
 	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
 	waitpid(pid, &status, 0);
 	tap_ok(!status && steps > 10,
