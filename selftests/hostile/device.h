@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * What the tests here have in common: a device by name, its GID of an IPv4 address,
- * RC QPs and what they are connected with.
+ * or of one in the network that XROCE_NET names, RC QPs and what they are connected
+ * with.
  */
 #ifndef XROCE_DEVICE_H
 #define XROCE_DEVICE_H
 
+#include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
 #include <stdio.h>
@@ -32,16 +34,19 @@ static inline struct ibv_context *open_device(const char *name)
 	return ctx;
 }
 
+/* Of a network the last byte differs: fdc8::, ::ffff:198.18.7.0 */
 static inline int ip_gid(struct ibv_context *ctx, union ibv_gid *gid)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	int i;
+	uint8_t want[16] = { [10] = 0xff, [11] = 0xff };
+	const char *net = getenv("XROCE_NET");
+	int i, len = net ? 15 : 12;
 
+	if (net && inet_pton(AF_INET6, net, want) != 1)
+		errx(2, "no network: %s", net);
 	for (i = 0; i < 16; i++)
-		if (!ibv_query_gid(ctx, 1, i, gid) &&
-		    !memcmp(gid, mapped, sizeof(mapped)))
+		if (!ibv_query_gid(ctx, 1, i, gid) && !memcmp(gid, want, len))
 			return i;
-	errx(1, "no GID of an IPv4 address");
+	errx(1, "no GID of %s", net ?: "an IPv4 address");
 }
 
 static inline struct ibv_qp *new_qp(struct ibv_pd *pd, struct ibv_cq *cq,

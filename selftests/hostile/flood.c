@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Sends RoCEv2 packets that nobody asked for, right in addresses, lengths and
- * ICRC, at a given rate: for net.sh. One thread, an AF_PACKET socket.
+ * ICRC, at a given rate: for net.sh. One thread, an AF_PACKET socket. Each line on
+ * stdin names a netdev to send by for some time, and is answered by how many were
+ * sent; before the first it says "ready".
  *
- *   flood IF DMAC SMAC DST SRC KIND SECONDS RATE [QPN:PSN|PREY]...
+ *   flood VLAN DMAC SMAC DST SRC KIND MILLISECONDS RATE [QPN:PSN|PREY]...
  *
+ * VLAN: 0, or that with whose tag the frames are made. DST, SRC: of IPv4 or IPv6.
  * KIND: fuzz  any opcode, headers and payload
  *	 ack nak rnr  answers to nothing
  *	 cnp   congestion notifications
  *	 req   MADs, most of them requests for a connection
  *	 new   what the QPs named expect, by PSN, keys and place in a message, most
  *	       of the time: PREY as prey.c says it
- *	 other as fuzz, to another UDP port: to compare with
- *
+ * *
  * But for the last, to the QPs named, with PSNs that are long past, and to such as
  * are not there. XROCE_SEED: other packets.
  */
@@ -42,13 +44,14 @@
 #define PREY_PSN	0xfffff0
 #define PREY_LEN	(65536 - 200)
 
-enum kind { FUZZ, ACK, NAK, RNR, CNP, REQ, NEW, OTHER, KINDS };
+enum kind { FUZZ, ACK, NAK, RNR, CNP, REQ, NEW, KINDS };
 
 static const char * const names[] = { "fuzz", "ack", "nak", "rnr", "cnp", "req",
-				       "new", "other" };
+				       "new" };
 static u64 seed = 4711;
 static u8 macs[12];
-static struct in_addr from, to;
+static u8 from[16], to[16];
+static u32 version, vid;
 static struct {
 	u32 qpn;
 	u32 psn;
@@ -255,14 +258,23 @@ static u32 make(enum kind kind, u8 *frame)
 		p = new_packet(&pk);
 	else
 		pk = packet_of(kind);
+	pk.version = version;
+	pk.tags = vid > 0;
 	len = packet_make(&pk, frame);
 	n = len - pk.bth;
 	ip = frame + pk.l3;
 	ext = frame + pk.bth + 12;
 	memcpy(frame, macs, 12);
-	memcpy(ip + 12, &from, 4);
-	memcpy(ip + 16, &to, 4);
-	packet_ip4_csum(ip);
+	if (vid)
+		packet_put16(frame + 14, vid);
+	if (version == 6) {
+		memcpy(ip + 8, from, 16);
+		memcpy(ip + 24, to, 16);
+	} else {
+		memcpy(ip + 12, from, 4);
+		memcpy(ip + 16, to, 4);
+		packet_ip4_csum(ip);
+	}
 	fill(ext, pk.hdr + pk.payload);
 	switch (kind) {
 	case ACK:
@@ -290,8 +302,6 @@ static u32 make(enum kind kind, u8 *frame)
 		if (rnd() % 8 == 0)
 			frame[pk.bth + rnd() % 4] ^= 1 << rnd() % 8;
 	}
-	if (kind == OTHER)
-		packet_put16(frame + pk.l4 + 2, 4790);
 	packet_seal(ip, n);
 	return len;
 }
@@ -304,39 +314,47 @@ static u64 now_ns(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-static void flood(int fd, enum kind kind, u32 seconds, u32 rate)
+static u8 frames[POOL][FRAME_MAX];
+static u32 lens[POOL];
+
+/* Return: how many were sent by @ifindex. */
+static u32 flood(int fd, int ifindex, u32 ms, u32 rate)
 {
-	static u8 frame[POOL][FRAME_MAX];
-	static u32 len[POOL];
-	u64 start, end, due = 0;
+	struct sockaddr_ll to = {
+		.sll_family = AF_PACKET,
+		.sll_ifindex = ifindex,
+	};
+	u64 start = now_ns(), due;
 	u32 i, n = 0;
 
-	for (i = 0; i < POOL; i++)
-		len[i] = make(kind, frame[i]);
-	start = now_ns();
-	end = start + seconds * 1000000000ull;
-	for (; now_ns() < end; usleep(500)) {
+	for (; now_ns() - start < ms * 1000000ull; usleep(500)) {
 		due = (now_ns() - start) * rate / 1000000000ull;
 		for (i = 0; n < due && i < BURST; i++, n++)
-			if (send(fd, frame[n % POOL], len[n % POOL], 0) < 0 &&
+			if (sendto(fd, frames[n % POOL], lens[n % POOL], 0,
+				   (struct sockaddr *)&to, sizeof(to)) < 0 &&
 			    errno != ENOBUFS)
 				err(1, "send");
 	}
-	printf("%u packets in %u s\n", n, seconds);
+	return n;
 }
 
-static int open_socket(const char *ifname)
+static void floods(enum kind kind, u32 ms, u32 rate)
 {
-	struct sockaddr_ll sll = {
-		.sll_family = AF_PACKET,
-		.sll_ifindex = if_nametoindex(ifname),
-	};
-	int fd = socket(AF_PACKET, SOCK_RAW, 0);
+	int fd = socket(AF_PACKET, SOCK_RAW, 0), ifindex;
+	char ifname[64];
+	u32 i;
 
-	if (fd < 0 || !sll.sll_ifindex ||
-	    bind(fd, (struct sockaddr *)&sll, sizeof(sll)))
-		err(1, "%s", ifname);
-	return fd;
+	if (fd < 0)
+		err(1, "socket");
+	for (i = 0; i < POOL; i++)
+		lens[i] = make(kind, frames[i]);
+	puts("ready");
+	while (scanf("%63s", ifname) == 1) {
+		ifindex = if_nametoindex(ifname);
+		if (!ifindex)
+			err(1, "%s", ifname);
+		printf("%u packets by %s\n", flood(fd, ifindex, ms, rate), ifname);
+	}
 }
 
 static void parse_mac(u8 *mac, const char *s)
@@ -355,10 +373,14 @@ int main(int argc, char **argv)
 	int kind, i;
 
 	if (argc < 9)
-		errx(2, "usage: flood IF DMAC SMAC DST SRC KIND SECONDS RATE [QPN:PSN|PREY]...");
+		errx(2, "usage: flood VLAN DMAC SMAC DST SRC KIND MS RATE [QPN:PSN|PREY]...");
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	vid = atoi(argv[1]);
 	parse_mac(macs, argv[2]);
 	parse_mac(macs + 6, argv[3]);
-	if (!inet_aton(argv[4], &to) || !inet_aton(argv[5], &from))
+	version = strchr(argv[4], ':') ? 6 : 4;
+	i = version == 6 ? AF_INET6 : AF_INET;
+	if (inet_pton(i, argv[4], to) != 1 || inet_pton(i, argv[5], from) != 1)
 		errx(2, "no addresses: %s, %s", argv[4], argv[5]);
 	for (kind = 0; kind < KINDS && strcmp(argv[6], names[kind]); kind++)
 		;
@@ -377,6 +399,6 @@ int main(int argc, char **argv)
 		errx(2, "no prey");
 	if (getenv("XROCE_SEED"))
 		seed = strtoull(getenv("XROCE_SEED"), NULL, 0) ?: seed;
-	flood(open_socket(argv[1]), kind, atoi(argv[7]), atoi(argv[8]));
+	floods(kind, atoi(argv[7]), atoi(argv[8]));
 	return 0;
 }
