@@ -51,20 +51,13 @@ static int xroce_ib_query_device(struct ib_device *ib, struct ib_device_attr *at
 	attr->max_mr_size = ~0ull;
 	attr->page_size_cap = GENMASK(31, PAGE_SHIFT);
 	attr->vendor_id = 0xffffff;	/* not an OUI: there is no vendor */
-	attr->device_cap_flags = IB_DEVICE_BAD_PKEY_CNTR |
-				 IB_DEVICE_BAD_QKEY_CNTR |
-				 IB_DEVICE_UD_AV_PORT_ENFORCE |
-				 IB_DEVICE_CURR_QP_STATE_MOD |
-				 IB_DEVICE_PORT_ACTIVE_EVENT |
-				 IB_DEVICE_SYS_IMAGE_GUID |
-				 IB_DEVICE_RC_RNR_NAK_GEN |
-				 IB_DEVICE_MEM_MGT_EXTENSIONS |
-				 IB_DEVICE_MEM_WINDOW |
-				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
-				 IB_DEVICE_XRC |
-				 IB_DEVICE_SRQ_RESIZE |
-				 IB_DEVICE_FLUSH_GLOBAL |
-				 IB_DEVICE_ATOMIC_WRITE;
+	attr->device_cap_flags = IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |
+				 IB_DEVICE_UD_AV_PORT_ENFORCE | IB_DEVICE_CURR_QP_STATE_MOD |
+				 IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |
+				 IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_MEM_MGT_EXTENSIONS |
+				 IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				 IB_DEVICE_XRC | IB_DEVICE_SRQ_RESIZE |
+				 IB_DEVICE_FLUSH_GLOBAL | IB_DEVICE_ATOMIC_WRITE;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG | IBK_LOCAL_DMA_LKEY;
 	attr->max_qp = XROCE_MAX_QP;
 	attr->max_qp_wr = XROCE_MAX_QP_WR;
@@ -83,8 +76,7 @@ static int xroce_ib_query_device(struct ib_device *ib, struct ib_device_attr *at
 	attr->max_srq_sge = XROCE_MAX_SGE;
 	attr->max_mcast_grp = XROCE_MAX_GROUP;
 	attr->max_mcast_qp_attach = XROCE_MAX_GROUP_QP;
-	attr->max_total_mcast_qp_attach = XROCE_MAX_GROUP *
-					  XROCE_MAX_GROUP_QP;
+	attr->max_total_mcast_qp_attach = XROCE_MAX_GROUP * XROCE_MAX_GROUP_QP;
 	attr->max_qp_rd_atom = XROCE_MAX_RD_ATOMIC;
 	attr->max_qp_init_rd_atom = XROCE_MAX_RD_ATOMIC;
 	attr->max_res_rd_atom = XROCE_MAX_RD_ATOMIC * XROCE_MAX_QP;

@@ -216,8 +216,7 @@ static int link_start(struct xroce_link *link, struct net *net,
 	}
 	err = xroce_ib_register(link, name);
 	if (err == -ENFILE) {
-		link_err(extack, name, link->ndev,
-			 "the name is an RDMA device's already");
+		link_err(extack, name, link->ndev, "the name is an RDMA device's already");
 		err = -EEXIST;
 	}
 	return err;

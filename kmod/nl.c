@@ -19,8 +19,7 @@ static struct genl_family xroce_nl_family;
 
 /* The link that a request names, by its name or its netdev; to be put. */
 static struct xroce_link *nl_link(struct net *net, struct nlattr *name,
-				  struct nlattr *ifindex,
-				  struct netlink_ext_ack *extack)
+				  struct nlattr *ifindex, struct netlink_ext_ack *extack)
 {
 	struct xroce_link *link = NULL;
 	struct net_device *ndev;
@@ -64,16 +63,14 @@ int xroce_nl_link_new_doit(struct sk_buff *skb, struct genl_info *info)
 	name = nla_data(info->attrs[XROCE_A_LINK_DEV_NAME]);
 	/* As nldev: ib_core would take a "%d" for a number to fill in. */
 	if (!*name || strchr(name, '%') || strchr(name, '/')) {
-		NL_SET_ERR_MSG_ATTR(info->extack,
-				    info->attrs[XROCE_A_LINK_DEV_NAME],
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[XROCE_A_LINK_DEV_NAME],
 				    "a device name is not empty and has no % or /");
 		return -EINVAL;
 	}
 	ndev = dev_get_by_index(genl_info_net(info),
 				nla_get_u32(info->attrs[XROCE_A_LINK_IFINDEX]));
 	if (!ndev) {
-		NL_SET_ERR_MSG_ATTR(info->extack,
-				    info->attrs[XROCE_A_LINK_IFINDEX],
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[XROCE_A_LINK_IFINDEX],
 				    "no such network device in this network namespace");
 		return -ENODEV;
 	}
@@ -120,8 +117,7 @@ static int put_xdp(struct sk_buff *skb, struct xroce_link *link)
 	err = nla_put_u32(skb, XROCE_A_LINK_XDP_MODE, mode);
 	if (err || mode == XROCE_XDP_MODE_OFF)
 		return err;
-	return nla_put_u32(skb, XROCE_A_LINK_XDP_PROG_ID,
-			   xdp_prog_id(link->xdp)) ?:
+	return nla_put_u32(skb, XROCE_A_LINK_XDP_PROG_ID, xdp_prog_id(link->xdp)) ?:
 	       nla_put_u32(skb, XROCE_A_LINK_XDP_LINK_ID, link->xdp->id);
 }
 

@@ -12,9 +12,8 @@
 static u64 pma_rcv_errors(const struct xroce_link *link)
 {
 	static const u8 drops[] = {
-		XROCE_CNT_MALFORMED, XROCE_CNT_DROP_OPTIONS,
-		XROCE_CNT_DROP_SHORT, XROCE_CNT_DROP_OPCODE,
-		XROCE_CNT_DROP_TVER, XROCE_CNT_DROP_LENGTH,
+		XROCE_CNT_MALFORMED, XROCE_CNT_DROP_OPTIONS, XROCE_CNT_DROP_SHORT,
+		XROCE_CNT_DROP_OPCODE, XROCE_CNT_DROP_TVER, XROCE_CNT_DROP_LENGTH,
 		XROCE_CNT_DROP_ICRC, XROCE_CNT_DROP_NO_MEM,
 	};
 	u64 sum = 0;
@@ -79,8 +78,7 @@ static u16 pma_get(const struct xroce_link *link, struct ib_pma_mad *mad)
 
 /* There is no Set: on an Ethernet anybody could send one. */
 static int xroce_ib_process_mad(struct ib_device *ib, int flags, u32 port,
-				const struct ib_wc *wc,
-				const struct ib_grh *grh,
+				const struct ib_wc *wc, const struct ib_grh *grh,
 				const struct ib_mad *in, struct ib_mad *out,
 				size_t *out_size, u16 *out_pkey_index)
 {

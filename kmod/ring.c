@@ -58,13 +58,11 @@ struct xroce_umem_ring *xroce_ring_alloc(struct xroce_uctx *uctx, u32 depth,
  */
 struct xroce_umem_ring *xroce_rq_alloc(struct xroce_rq *rq,
 				       struct xroce_uctx *uctx, u32 *max_wr,
-				       u32 max_sge,
-				       struct xroce_ring_info *info)
+				       u32 max_sge, struct xroce_ring_info *info)
 {
 	u32 depth = roundup_pow_of_two(max(*max_wr, 1U));
 	u32 stride = ALIGN(sizeof(struct xroce_recv_wqe) +
-			   max_sge * sizeof(struct xroce_sge),
-			   XROCE_SLOT_ALIGN);
+			   max_sge * sizeof(struct xroce_sge), XROCE_SLOT_ALIGN);
 	struct xroce_umem_ring *ring;
 
 	ring = xroce_ring_alloc(uctx, depth, stride, info);

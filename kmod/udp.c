@@ -64,8 +64,7 @@ static struct dst_entry *way_back(struct net *net, const u8 *l3, int oif)
 	if (ip->version != 4) {
 		fl6.daddr = ip6->saddr;
 		fl6.saddr = ip6->daddr;
-		return IS_ENABLED(CONFIG_IPV6) ?
-		       ip6_route_output(net, NULL, &fl6) : NULL;
+		return IS_ENABLED(CONFIG_IPV6) ? ip6_route_output(net, NULL, &fl6) : NULL;
 	}
 	fl4.daddr = ip->saddr;
 	fl4.saddr = ip->daddr;

@@ -114,23 +114,43 @@ static void frame_copy(struct xroce_kqp *kqp, struct sk_buff *skb, u8 l2_len)
 	xroce_env_count(&kqp->link->dev, XROCE_CNT_TX_DROPPED, 1);
 }
 
+static bool dev_sends(const struct xroce_link *link, const struct net_device *dev)
+{
+	return dev && netif_running(dev) && net_eq(dev_net(dev), link->net);
+}
+
+/*
+ * A frame bears the address that the netdev, or its VLAN's, has now. It has no way
+ * where one is gone, or another namespace's, or down, and then maybe without queues
+ * already, of which the stack would complain.
+ */
+static void frame_source(const struct xroce_link *link, struct xroce_frame *f)
+{
+	struct vlan_ethhdr *eth = (void *)(f->seg[0].p - f->l2_len);
+	const struct net_device *dev = link->ndev;
+
+	guard(rcu)();
+	if (f->l2_len == VLAN_ETH_HLEN)
+		dev = __vlan_find_dev_deep_rcu(link->ndev, eth->h_vlan_proto,
+					       ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
+	if (dev_sends(link, link->ndev) && dev_sends(link, dev))
+		ether_addr_copy(eth->h_source, dev->dev_addr);
+	else
+		f->route = XROCE_ROUTE_NONE;
+}
+
 /* Return: as frame_send(). */
 static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
 {
 	u8 route = f->route, l2_len = f->l2_len;
 	struct sk_buff *skb;
 
-	skb = frame_give_up(kqp, f);
-	/*
-	 * Its MTU has become less than the path MTU that was agreed on; or it is
-	 * another namespace's; or down, and then maybe without queues already, of
-	 * which the stack would complain.
-	 */
-	if (skb->len > READ_ONCE(skb->dev->mtu) || !netif_running(skb->dev) ||
-	    !net_eq(dev_net(skb->dev), kqp->link->net)) {
-		kfree_skb(skb);
+	/* The MTU may have become less than the path MTU that was agreed on. */
+	if (route == XROCE_ROUTE_NONE || f->len > READ_ONCE(kqp->link->ndev->mtu)) {
+		xroce_env_frame_free(f);
 		return 0;
 	}
+	skb = frame_give_up(kqp, f);
 	if (route != XROCE_ROUTE_BOTH)
 		return frame_send(skb, l2_len);
 	/* Here it must not arrive again, so there it is sent but once. */
@@ -167,12 +187,9 @@ static u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 			f[i] = NULL;
 			break;
 		}
-		if (!ret) {
-			sum->lost++;
-			continue;
-		}
-		sum->sent++;
-		sum->bytes += len;
+		sum->lost += !ret;
+		sum->sent += ret;
+		sum->bytes += ret * len;
 	}
 	return i;
 }
@@ -240,8 +257,7 @@ static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp, struct xroce_frame 
 
 static bool same_way(struct xroce_frame *a, struct xroce_frame *b)
 {
-	return !to_kframe(a)->xdp == !to_kframe(b)->xdp &&
-	       (a->route == XROCE_ROUTE_HOST) == (b->route == XROCE_ROUTE_HOST);
+	return !to_kframe(a)->xdp == !to_kframe(b)->xdp && a->route == b->route;
 }
 
 /**
@@ -250,11 +266,11 @@ static bool same_way(struct xroce_frame *a, struct xroce_frame *b)
  * @f: the frames
  * @n: how many, at most XROCE_BATCH
  *
- * A netdev that is down takes an skb all the same: it is lost, and the transport
- * sees to it as it does to what the network loses. One that has no room drops an
- * skb and says so: it is built again later. XDP frames that it has no room for,
- * or does not take any more, are left to us. To this host frames are only taken
- * while there is room.
+ * What has no way, as by a netdev that is down, is taken all the same: it is lost,
+ * and the transport sees to it as it does to what the network loses. A netdev that
+ * has no room drops an skb and says so: it is built again later. XDP frames that it
+ * has no room for, or does not take any more, are left to us. To this host frames
+ * are only taken while there is room.
  *
  * Return: how many were taken.
  */
@@ -262,12 +278,16 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 {
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
 	struct xmit_sum sum = {};
-	u32 i = 0, end;
+	u32 i, end;
 
+	for (i = 0; i < n; i++)
+		if (f[i]->route != XROCE_ROUTE_HOST)
+			frame_source(kqp->link, f[i]);
+	i = 0;
 	do {
 		for (end = i + 1; end < n && same_way(f[i], f[end]); )
 			end++;
-		if (!to_kframe(f[i])->xdp)
+		if (!to_kframe(f[i])->xdp || f[i]->route == XROCE_ROUTE_NONE)
 			i += xmit_skbs(kqp, f + i, end - i, &sum);
 		else if (trace_xroce_transmit_enabled())
 			i += xmit_pages_traced(kqp, f + i, end - i, &sum);

@@ -403,8 +403,7 @@ struct xroce_umem_ring *xroce_ring_alloc(struct xroce_uctx *uctx, u32 depth,
 					 u32 stride, struct xroce_ring_info *info);
 struct xroce_umem_ring *xroce_rq_alloc(struct xroce_rq *rq,
 				       struct xroce_uctx *uctx, u32 *max_wr,
-				       u32 max_sge,
-				       struct xroce_ring_info *info);
+				       u32 max_sge, struct xroce_ring_info *info);
 void xroce_ring_free(struct xroce_umem_ring *ring);
 int xroce_ib_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
 void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry);

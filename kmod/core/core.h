@@ -184,6 +184,7 @@ enum xroce_route {
 	XROCE_ROUTE_WIRE,
 	XROCE_ROUTE_HOST,	/* back to this host */
 	XROCE_ROUTE_BOTH,	/* a group */
+	XROCE_ROUTE_NONE,	/* no way any more, as the env finds out: lost */
 };
 
 /**

@@ -4,9 +4,10 @@
  * that ends in all the ways there are. This process starts pairs of them, has
  * something done to them, and sees that they end, in time and without a fault.
  *
- *   life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-l] [-m] DEV[@NETNS] DEV[@NETNS] MODE
+ *   life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-l] [-m] SIDE SIDE MODE
  *
- * A % in a name stands for the pair's number, from 1.
+ * SIDE: DEV[@NETNS[@ADDRESS]], of IPv4, the device's first one by default. A % in a
+ * name stands for the pair's number, from 1.
  *
  * MODE: kill	 kill -9 of one side or both; the other ends
  *	 destroy one side's objects in random order, the other's afterwards
@@ -393,7 +394,7 @@ static int run(void)
 static int usage(void)
 {
 	fprintf(stderr, "usage: life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-l] [-m] [-s SEED]\n"
-		"	DEV[@NETNS] DEV[@NETNS] MODE\n");
+		"	DEV[@NETNS[@ADDRESS]] DEV[@NETNS[@ADDRESS]] MODE\n");
 	return 2;
 }
 
@@ -435,6 +436,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < 2; i++) {
 		opts.dev[i] = strtok(argv[optind + i], "@");
 		opts.ns[i] = strtok(NULL, "@");
+		opts.addr[i] = strtok(NULL, "@");
 	}
 	for (i = 0; i < (int)(sizeof(modes) / sizeof(*modes)); i++)
 		if (!strcmp(argv[optind + 2], modes[i]))

@@ -83,6 +83,7 @@ struct peer {
 struct opts {
 	const char *dev[2];
 	const char *ns[2];
+	const char *addr[2];
 	unsigned int timeout;
 	unsigned int pace;
 	int rounds;

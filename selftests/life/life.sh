@@ -210,7 +210,7 @@ rounds() {
 		shift
 	done
 	shift
-	coproc LIFE { ./life -p "$PAIRS" "${args[@]}" "${SIDES[@]}" ask \
+	coproc LIFE { "$LIBDIR/../life/life" -p "$PAIRS" "${args[@]}" "${SIDES[@]}" ask \
 			2>"$TOPO_TMP/life"; }
 	# bash forgets both when the process has ended
 	local pid=$LIFE_PID in=${LIFE[0]} out=${LIFE[1]}

@@ -3,6 +3,7 @@
  * A side's objects: made and connected, and destroyed in any order, where what
  * is still in use says so. Run by the side's process.
  */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -50,20 +51,24 @@ void side_open(struct side *s)
 
 void side_find_gid(struct side *s, union ibv_gid *gid)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	union ibv_gid is;
+	const char *addr = opts.addr[s->me];
+	union ibv_gid is, want = {};
 	int i;
 
+	want.raw[10] = 0xff;
+	want.raw[11] = 0xff;
+	if (addr && inet_pton(AF_INET, addr, want.raw + 12) != 1)
+		errx(1, "'%s' is no address", addr);
 	for (i = 0; i < 256; i++) {
 		if (!ibv_query_gid(s->ctx, 1, i, &is) &&
-		    !memcmp(&is, mapped, sizeof(mapped))) {
+		    !memcmp(&is, &want, addr ? 16 : 12)) {
 			/* which others may be writing too: they look for the same */
 			*gid = is;
 			s->gid_index = i;
 			return;
 		}
 	}
-	errx(1, "%s has no GID of an IPv4 address", opts.dev[s->me]);
+	errx(1, "%s has no GID of %s", opts.dev[s->me], addr ?: "an IPv4 address");
 }
 
 static enum ibv_qp_type qp_type(int q)
