@@ -10,6 +10,7 @@
 #                      h3: where a netdev moves to
 #
 # XROCE_XDP=off|generic|native  XROCE_LIFE_COUNT, XROCE_LIFE_PAIRS: see life.sh
+# XROCE_LIFE_UNLOADS: how often the module is unloaded in each mode of the two, instead
 # XROCE_NETNS=exclusive|shared: only this mode
 
 # shellcheck disable=SC2317
@@ -19,6 +20,8 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ./life.sh
 
+# All pairs have one module
+UNLOADS=${XROCE_LIFE_UNLOADS:-$(((ENDS + 1) / 2 * 2))}
 # What traffic survives comes a tenth as often as what ends it
 PAUSES=$(((ENDS + 9) / 10))
 
@@ -108,9 +111,9 @@ things() {
 		rounds "$ENDS" end -t "$survive" -- move_all
 	if [ "$XROCE_XDP" = off ]; then
 		thing "module unloaded and loaded" \
-			rounds $((ENDS - ENDS / 2)) end -t "$survive" -- unload
+			rounds $((UNLOADS - UNLOADS / 2)) end -t "$survive" -- unload
 		thing "module unloaded, and rings used after it" \
-			rounds $(((ENDS + 1) / 2)) end -t "$survive" -m -- unload
+			rounds $((UNLOADS / 2)) end -t "$survive" -m -- unload
 	else
 		thing "module in use does not unload" \
 			rounds "$PAUSES" go -t "$survive" -- unload
