@@ -7,8 +7,9 @@
  *   prey DEVICE@NAMESPACE DEVICE@NAMESPACE
  *
  * Says of each "HOST TRANSPORT:QPN:KEY:R_KEY:ADDRESS", where the key is a Q_Key or
- * the number of an SRQ; "all" once something has come to each type; at last what came. Success: something to each type, and
- * nothing to the memory on both sides of what was registered.
+ * the number of an SRQ; "all" once something has come to each type; at last what
+ * came. Success: something to each type, and nothing to the memory on both sides of
+ * what was registered.
  */
 #include <fcntl.h>
 #include <poll.h>
