@@ -785,8 +785,9 @@ int main(int argc, char **argv)
 	tap_note("calls done: %u by write, %u by extended write, %u by ioctl; %u not",
 		 shared->garbled[GARBLED_WRITE], shared->garbled[GARBLED_EXTENDED],
 		 shared->garbled[GARBLED_IOCTL], shared->garbled[GARBLED_NOT]);
-	tap_ok(shared->garbled[GARBLED_WRITE] > 10 && shared->garbled[GARBLED_EXTENDED] > 10 &&
-	       shared->garbled[GARBLED_IOCTL] > 10 && shared->garbled[GARBLED_NOT] > 100,
+	/* Of ioctls it is one in a hundred, and how many there are is the host's to say. */
+	tap_ok(shared->garbled[GARBLED_WRITE] && shared->garbled[GARBLED_EXTENDED] &&
+	       shared->garbled[GARBLED_IOCTL] && shared->garbled[GARBLED_NOT] > 100,
 	       "some of the garbage of calls made sense");
 	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
 	waitpid(pid, &status, 0);
