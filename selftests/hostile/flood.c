@@ -14,7 +14,7 @@
  *	 req   MADs, most of them requests for a connection
  *	 new   what the QPs named expect, by PSN, keys and place in a message, most
  *	       of the time: PREY as prey.c says it
- * *
+ *
  * But for the last, to the QPs named, with PSNs that are long past, and to such as
  * are not there. XROCE_SEED: other packets.
  */
