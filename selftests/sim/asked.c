@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a requester asks its peer with, and for, when it misses an answer.
- * Single-threaded.
+ * What a requester asks its peer with, and for, when it misses an answer; and when
+ * it asks its user for doorbells. Single-threaded.
  */
 #include "sim.h"
 
@@ -212,6 +212,38 @@ static void run_waited(u64 seed)
 	finish();
 }
 
+static bool drop_acks(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *pkt)
+{
+	(void)buf;
+	(void)len;
+	return !asked.acked && from != asked.ep && pkt->info & XROCE_OP_ACK;
+}
+
+/* A ring that the window holds up is looked at again by itself: nobody need ring. */
+static void run_bells(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct xroce_ring *ring;
+	u32 i;
+
+	(void)seed;
+	cfg.cwnd_init = cfg.cwnd_max = 4;
+	cfg.depth = 64;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	asked.acked = false;
+	ring = asked.ep->qp.req.ring;
+	W->drop = drop_acks;
+	for (i = 0; i < 60; i++) {
+		sim_check(ring->wake == (i < 4), "%u posted, wake %u", i, ring->wake);
+		post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	}
+	asked.acked = true;
+	sim_settle_all(SIM_SEC);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(ring->wake == 1, "no doorbell is asked for");
+	sim_finish();
+}
+
 const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-failed", "what is before a failed one asks for its ACK", run_failed, 0, 20 },
 	{ "asks-long", "an ACK behind a READ of 2^31 bytes, whose end is lost", run_long,
@@ -220,5 +252,6 @@ const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-slow", "now and then a WRITE that nobody waits for", run_slow, 0, 10 },
 	{ "asks-far", "and is answered within the ACK timeout", run_far, 0, 10 },
 	{ "asks-waited", "one that is waited for among them", run_waited, 0, 10 },
+	{ "asks-bells", "doorbells for what is not looked at by itself", run_bells, 0, 10 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };

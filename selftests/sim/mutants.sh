@@ -247,6 +247,7 @@ bug unsignalled-reported req '(wqe->flags & XROCE_WR_SIGNALED))\n\t\txroce_req_r
 bug no-event cq \
 	'!(arm == XROCE_ARM_SOLICITED && solicited)' '1'
 bug doorbell-forgotten req 'WRITE_ONCE(ring->wake, 1);' ''
+bug doorbell-always req 'WRITE_ONCE(ring->wake, 0);' ''
 
 # who may do what
 bug bad-bound mr 'va - mr->iova <= mr->length - len' \
