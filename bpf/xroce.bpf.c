@@ -20,10 +20,13 @@ struct {
 	__type(value, u64);
 } xroce_stats SEC(".maps");
 
-/* Filled in by the loader for the CPUs that may be steered to. */
+/*
+ * Filled in by the loader for the CPUs that may be steered to, whose number it sets
+ * first: a kernel takes no more than it can have.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_CPUMAP);
-	__uint(max_entries, 64);
+	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct bpf_cpumap_val);
 } xroce_cpus SEC(".maps");
