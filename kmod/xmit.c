@@ -124,19 +124,26 @@ static bool dev_sends(const struct xroce_link *link, const struct net_device *de
  * where one is gone, or another namespace's, or down, and then maybe without queues
  * already, of which the stack would complain.
  */
-static void frame_source(const struct xroce_link *link, struct xroce_frame *f)
+static void frames_source(const struct xroce_link *link, struct xroce_frame **f, u32 n)
 {
-	struct vlan_ethhdr *eth = (void *)(f->seg[0].p - f->l2_len);
-	const struct net_device *dev = link->ndev;
+	const struct net_device *ndev = link->ndev, *dev;
+	bool sends = dev_sends(link, ndev);
+	struct vlan_ethhdr *eth;
+	u32 i;
 
 	guard(rcu)();
-	if (f->l2_len == VLAN_ETH_HLEN)
-		dev = __vlan_find_dev_deep_rcu(link->ndev, eth->h_vlan_proto,
+	for (i = 0; i < n; i++) {
+		if (f[i]->route == XROCE_ROUTE_HOST)
+			continue;
+		eth = (void *)(f[i]->seg[0].p - f[i]->l2_len);
+		dev = f[i]->l2_len == ETH_HLEN ? ndev :
+		      __vlan_find_dev_deep_rcu(link->ndev, eth->h_vlan_proto,
 					       ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
-	if (dev_sends(link, link->ndev) && dev_sends(link, dev))
-		ether_addr_copy(eth->h_source, dev->dev_addr);
-	else
-		f->route = XROCE_ROUTE_NONE;
+		if (sends && (dev == ndev || dev_sends(link, dev)))
+			ether_addr_copy(eth->h_source, dev->dev_addr);
+		else
+			f[i]->route = XROCE_ROUTE_NONE;
+	}
 }
 
 /* Return: as frame_send(). */
@@ -278,12 +285,9 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 {
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
 	struct xmit_sum sum = {};
-	u32 i, end;
+	u32 i = 0, end;
 
-	for (i = 0; i < n; i++)
-		if (f[i]->route != XROCE_ROUTE_HOST)
-			frame_source(kqp->link, f[i]);
-	i = 0;
+	frames_source(kqp->link, f, n);
 	do {
 		for (end = i + 1; end < n && same_way(f[i], f[end]); )
 			end++;

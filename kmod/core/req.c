@@ -439,7 +439,7 @@ static bool xroce_req_ask(struct xroce_qp *qp)
 static bool xroce_req_patient(const struct xroce_qp *qp, u64 now, u64 wait)
 {
 	u32 outstanding = xroce_psn_diff(qp->hot.next, qp->hot.una);
-	u64 most = min(4 * wait, qp->req.timeout / 2 ?: XROCE_NEVER);
+	u64 most = min(8 * wait, qp->req.timeout / 2 ?: XROCE_NEVER);
 
 	return outstanding <= qp->req.since_ackreq && now + wait < qp->req.waiting + most;
 }

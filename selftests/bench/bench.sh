@@ -70,7 +70,7 @@ specs() {
 }
 
 spec_set() {
-	local op size list qps mtu=$RDMA_MTU
+	local op size list qps spec mtu=$RDMA_MTU
 	case $1 in
 	basic)
 		for op in write send; do
@@ -122,7 +122,8 @@ spec_set() {
 		for qps in "${all_qps[@]}"; do
 			for list in "${lists[@]}"; do
 				# a list of one to one QP is above
-				[ "$qps$list" = 11 ] || echo "$op,size=64,list=$list,qps=$qps"
+				spec=$op,size=64,list=$list,qps=$qps
+				[ "$qps$list" = 11 ] || echo "${spec/,list=1,/,}"
 			done
 		done
 	done

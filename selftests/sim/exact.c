@@ -123,7 +123,7 @@ static void quietly(struct sim_ep *ep, u32 n, u32 max)
 		opt.more = n;
 		sim_check(sim_post(ep, &opt), "no room");
 	}
-	sim_run_until(sim_now() + 15 * SIM_MS);
+	sim_run_until(sim_now() + 31 * SIM_MS);
 	sim_check(ep->wire.una == ep->wire.max, "not acknowledged");
 }
 

@@ -141,7 +141,7 @@ bug wrong-msn resp 'rd->msn = xroce_psn_add(qp->hot.msn, 1);' \
 bug no-ackreq req 'if (signalled || req->asking' 'if (req->asking'
 bug ask-impatient req 'return outstanding <= qp->req.since_ackreq &&' 'return 0 &&'
 bug ask-late req 'return outstanding <= qp->req.since_ackreq &&' 'return'
-bug ask-timeout req 'min(4 * wait, qp->req.timeout / 2 ?: XROCE_NEVER)' '4 * wait'
+bug ask-timeout req 'min(8 * wait, qp->req.timeout / 2 ?: XROCE_NEVER)' '8 * wait'
 
 # a device without room, and a QP changed in SQD
 bug room-never comp ' && !(qp->full && xroce_qp_sends(qp)))' ')'
