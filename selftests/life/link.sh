@@ -20,8 +20,9 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ./life.sh
 
-# All pairs have one module
-UNLOADS=${XROCE_LIFE_UNLOADS:-$(((ENDS + 1) / 2 * 2))}
+# All pairs have one module, which is unloaded as often as a thing is to happen
+UNLOADS=$((COUNT < 20 ? (ENDS + 1) / 2 * 2 : COUNT / ${#MODES[@]}))
+UNLOADS=${XROCE_LIFE_UNLOADS:-$UNLOADS}
 # What traffic survives comes a tenth as often as what ends it
 PAUSES=$(((ENDS + 9) / 10))
 
