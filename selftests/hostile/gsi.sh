@@ -21,8 +21,8 @@ LEAST=$((SECONDS_OF * RATE / 2))	# dropped; where everything is checked, less is
 [ ! -e /sys/kernel/debug/kmemleak ] || LEAST=$((LEAST / 4))
 
 flood() {
-	n1 ./flood "$ETH1" "$(mac "$NS2" "$ETH2")" 02:00:00:00:00:09 "$V4.2" "$V4.9" \
-		req "$SECONDS_OF" "$RATE"
+	n1 ./flood 0 "$(mac "$NS2" "$ETH2")" 02:00:00:00:00:09 "$V4.2" "$V4.9" \
+		req "${SECONDS_OF}000" "$RATE" <<<"$ETH1"
 }
 
 # connect ADDRESS

@@ -4,10 +4,10 @@
  * kind is written to all mapped rings while the kernel works on them, QPs change
  * their state under it, rings are mapped and unmapped and changed for such of another
  * size, commands make no sense. The QPs, of every type, are connected within the
- * device and with another host's. A victim on the same device, whose keys and handles the attacker knows, goes on
- * with traffic of its own, as do other QPs of the attacker's, within the device and
- * to the other host; the kernel's own complaints are for whoever runs this to look
- * for.
+ * device and with another host's. A victim on the same device, whose keys and handles
+ * the attacker knows, goes on with traffic of its own, as do other QPs of the
+ * attacker's, within the device and to the other host; the kernel's own complaints are
+ * for whoever runs this to look for.
  *
  *   rings DEVICE DEVICE@NAMESPACE [SECONDS [SEED]]
  */
