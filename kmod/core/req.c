@@ -435,15 +435,6 @@ static bool xroce_req_ask(struct xroce_qp *qp)
 	return true;
 }
 
-/* Is nobody waiting (what has not asked takes a PSN each), for @wait once more at least. */
-static bool xroce_req_patient(const struct xroce_qp *qp, u64 now, u64 wait)
-{
-	u32 outstanding = xroce_psn_diff(qp->hot.next, qp->hot.una);
-	u64 most = min(8 * wait, qp->req.timeout / 2 ?: XROCE_NEVER);
-
-	return outstanding <= qp->req.since_ackreq && now + wait < qp->req.waiting + most;
-}
-
 /**
  * xroce_req_timer() - time has passed
  * @qp: the queue pair
@@ -454,13 +445,8 @@ static bool xroce_req_patient(const struct xroce_qp *qp, u64 now, u64 wait)
 bool xroce_req_timer(struct xroce_qp *qp, u64 now)
 {
 	struct xroce_req *req = &qp->req;
-	u64 due = xroce_req_due(req);
 
-	if (req->waiting && !req->asked && now >= due) {
-		if (xroce_req_patient(qp, now, due - req->waiting)) {
-			xroce_env_timer(qp, now + due - req->waiting);
-			return false;
-		}
+	if (req->waiting && !req->asked && now >= xroce_req_due(req)) {
 		req->asked = true;
 		xroce_req_ask(qp);
 	}

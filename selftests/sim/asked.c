@@ -146,24 +146,6 @@ static void write_each_ms(u32 n)
 	}
 }
 
-/* One now and then that nobody waits for: few go twice, and those in the end too. */
-static void run_slow(u64 seed)
-{
-	struct sim_cfg cfg = sim_plain();
-	struct sim_ep *ep;
-
-	(void)seed;
-	cfg.timeout = 14;
-	asked.ep = &sim_pair(&cfg)->ep[0];
-	ep = asked.ep;
-	write_each_ms(96);
-	sim_run_until(sim_now() + 31 * SIM_MS);
-	sim_check(ep->wire.una == ep->wire.max, "not acknowledged");
-	sim_check(sim_count(XROCE_CNT_ASKED) <= 96 / 28 + 1, "asked %llu times",
-		  (unsigned long long)sim_count(XROCE_CNT_ASKED));
-	finish();
-}
-
 /* So far away that who asks late hears nothing in time, and has one retry. */
 static void run_far(u64 seed)
 {
@@ -249,7 +231,6 @@ const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-long", "an ACK behind a READ of 2^31 bytes, whose end is lost", run_long,
 	  0, 10 },
 	{ "asks-round", "the last PSN of a READ, 2^24 packets later", run_round, 0, 10 },
-	{ "asks-slow", "now and then a WRITE that nobody waits for", run_slow, 0, 10 },
 	{ "asks-far", "and is answered within the ACK timeout", run_far, 0, 10 },
 	{ "asks-waited", "one that is waited for among them", run_waited, 0, 10 },
 	{ "asks-bells", "doorbells for what is not looked at by itself", run_bells, 0, 10 },

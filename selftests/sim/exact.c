@@ -123,7 +123,7 @@ static void quietly(struct sim_ep *ep, u32 n, u32 max)
 		opt.more = n;
 		sim_check(sim_post(ep, &opt), "no room");
 	}
-	sim_run_until(sim_now() + 31 * SIM_MS);
+	sim_run_until(sim_now() + 5 * SIM_MS);
 	sim_check(ep->wire.una == ep->wire.max, "not acknowledged");
 }
 
@@ -825,7 +825,7 @@ static void run_ask_untaken(u64 seed)
 	drop(&c->ep[0], XROCE_OP_REQUEST, 0, 1);
 	W->take = take_no_repeat;
 	sim_check(sim_post(&c->ep[0], &opt), "no room");
-	sim_run_until(sim_now() + 40 * SIM_MS);
+	sim_run_until(sim_now() + 20 * SIM_MS);
 	sim_check(refused == 1, "nothing was refused");
 	sim_check(c->ep[0].wire.una == c->ep[0].wire.max, "not acknowledged");
 	is(ASKED, 1);

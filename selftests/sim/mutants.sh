@@ -139,9 +139,6 @@ bug nak-outlives-gap resp \
 bug wrong-msn resp 'rd->msn = xroce_psn_add(qp->hot.msn, 1);' \
 	'rd->msn = qp->hot.msn;'
 bug no-ackreq req 'if (signalled || req->asking' 'if (req->asking'
-bug ask-impatient req 'return outstanding <= qp->req.since_ackreq &&' 'return 0 &&'
-bug ask-late req 'return outstanding <= qp->req.since_ackreq &&' 'return'
-bug ask-timeout req 'min(8 * wait, qp->req.timeout / 2 ?: XROCE_NEVER)' '8 * wait'
 
 # a device without room, and a QP changed in SQD
 bug room-never comp ' && !(qp->full && xroce_qp_sends(qp)))' ')'
