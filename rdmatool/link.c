@@ -109,6 +109,18 @@ bool xlink_get(const char *name, struct xlink *xl)
 	return !err;
 }
 
+/**
+ * xlink_need() - the same, of a link that a command is about; ends where it is none
+ * @what: the command
+ */
+void xlink_need(const char *what, const char *name, struct xlink *xl)
+{
+	rdev_get(name);
+	if (!xlink_get(name, xl))
+		fail("%s: %s is not a link of type xroce whose netdev is in this namespace",
+		     what, name);
+}
+
 struct xlink_list {
 	struct xlink *xl;
 	size_t n;
@@ -407,10 +419,7 @@ void link_set(int argc, char **argv)
 		      sizeof(xl.steer) - 1);
 	if (steer && !strcmp(steer, "off"))
 		steer = "";
-	rdev_get(argv[0]);
-	if (!xlink_get(argv[0], &xl))
-		fail("link set %s: not a link of type xroce whose netdev is in this namespace",
-		     argv[0]);
+	xlink_need("link set", argv[0], &xl);
 	if (xdp && mode == XDP_AUTO)
 		set_xdp_auto(&xl);
 	else if (xdp && !set_xdp(&xl, mode))

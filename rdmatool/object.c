@@ -296,10 +296,7 @@ static void qp_set(int argc, char **argv)
 	qpn = parse_uint("qp set: lqpn", lqpn, 0xffffff);
 	if (strcmp(steer, "off"))
 		cpu = parse_uint("qp set: steer", steer, 0xffff);
-	rdev_get(name);
-	if (!xlink_get(name, &xl))
-		fail("qp set: %s is not a link of type xroce whose netdev is in this namespace",
-		     name);
+	xlink_need("qp set", name, &xl);
 	msg = xroce_msg(XROCE_CMD_QP_SET, 0);
 	put_str(msg, XROCE_A_QP_DEV_NAME, name);
 	put_u32(msg, XROCE_A_QP_QPN, qpn);

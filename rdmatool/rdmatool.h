@@ -166,6 +166,7 @@ struct xlink {
 };
 
 bool xlink_get(const char *name, struct xlink *xl);
+void xlink_need(const char *what, const char *name, struct xlink *xl);
 struct xlink *xlink_all(void);
 int xdp_mode_parse(const char *s);
 const char *xdp_mode_name(u32 mode);

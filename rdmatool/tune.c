@@ -48,10 +48,7 @@ static void each_link(const char *what, int argc, char **argv,
 	if (argc > 1)
 		usage("%s: one NAME at most", what);
 	if (argc) {
-		rdev_get(argv[0]);
-		if (!xlink_get(argv[0], &one))
-			fail("%s: %s is not a link of type xroce whose netdev is in this namespace",
-			     what, argv[0]);
+		xlink_need(what, argv[0], &one);
 		out_open(NULL);
 		fn(&one);
 	} else {
@@ -110,10 +107,7 @@ static void tune_set(int argc, char **argv)
 	for (i = 0; i < N_TUNE_KEYS; i++)
 		args[i] = (struct arg){ tune_keys[i].name, &val[i] };
 	parse_args("tune set", args, argc - 1, argv + 1);
-	rdev_get(argv[0]);
-	if (!xlink_get(argv[0], &xl))
-		fail("tune set: %s is not a link of type xroce whose netdev is in this namespace",
-		     argv[0]);
+	xlink_need("tune set", argv[0], &xl);
 	tune_link(argv[0], val);
 }
 
