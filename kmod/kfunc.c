@@ -143,8 +143,10 @@ __bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
 	struct xroce_qp *qp;
 
 	qp = xroce_table_qp(qpn);
-	kqp = qp ? xroce_qp_kqp(qp) : NULL;
-	if (!kqp || !link_is_on(kqp->link, rxq->dev))
+	if (!qp)
+		return XROCE_XDP_CPU_NO_QP;
+	kqp = xroce_qp_kqp(qp);
+	if (!link_is_on(kqp->link, rxq->dev))
 		return XROCE_XDP_CPU_NO_QP;
 	if (xroce_xdp_is_generic(rxq) || xroce_xdp_no_tag((struct xdp_buff *)ctx))
 		return XROCE_XDP_CPU_STAY;
