@@ -253,6 +253,10 @@ topo_clear() {
 	for pid in "${topo_pids[@]}"; do
 		bg_end "$pid" || :
 	done
+	# A test's own, which may have what is ours
+	for ns in "${NS3:-}" "${NS4:-}"; do
+		[ -z "$ns" ] || ip netns del "$ns" 2>/dev/null || :
+	done
 	rdma_down
 	ip link del xr-eth0 2>/dev/null || :
 	for ns in "$NS1" "$NS2" "$NSM"; do

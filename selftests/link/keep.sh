@@ -21,13 +21,6 @@ topo_need rdmatool
 topo_direct 1500
 label="xroce $XROCE_XDP"
 NS3=h3-$$
-end() {
-	local status=$?
-	ip netns del "$NS3" 2>/dev/null
-	(exit "$status")
-	topo_end
-}
-trap end EXIT
 
 try "$label: links" rdma_up
 index=$(gid_index "$NS1" "$RDMA1" "$V4.1")

@@ -22,13 +22,6 @@ DEVTYPE=xroce
 topo_need rdmatool ss socat bpftool ibv_asyncwatch
 topo_direct 1500
 NS3=h3-$$
-end() {
-	local status=$?
-	ip netns del "$NS3" 2>/dev/null
-	(exit "$status")
-	topo_end
-}
-trap end EXIT
 label="xroce $XROCE_XDP"
 xdp=$XROCE_XDP
 

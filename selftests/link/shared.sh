@@ -28,8 +28,6 @@ NS3=h3-$$ NS4=h4-$$
 end() {
 	local status=$?
 	in_ns "$NS3" rdma link del xr3 2>/dev/null
-	ip netns del "$NS3" 2>/dev/null
-	ip netns del "$NS4" 2>/dev/null
 	(exit "$status")
 	topo_end
 }
