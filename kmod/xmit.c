@@ -12,7 +12,7 @@
 
 #include "xroce.h"
 
-/* Runs in a row that the netdev took no XDP frame of, before skbs try it. */
+/* Runs in a row that the netdev had no room for an XDP frame of, before skbs try it. */
 #define XROCE_XDP_STUCK		8
 /* Such runs, and those of skbs after them, until an XDP frame is tried again. */
 #define XROCE_XDP_AGAIN		255
@@ -121,8 +121,8 @@ static bool dev_sends(const struct xroce_link *link, const struct net_device *de
 
 /*
  * A frame bears the address that the netdev, or its VLAN's, has now. It has no way
- * where one is gone, or another namespace's, or down, and then maybe without queues
- * already, of which the stack would complain.
+ * where one is gone, or another namespace's or, of a bond's, another netdev's, or
+ * down, and then maybe without queues already, of which the stack would complain.
  */
 static void frames_source(const struct xroce_link *link, struct xroce_frame **f, u32 n)
 {
@@ -139,7 +139,8 @@ static void frames_source(const struct xroce_link *link, struct xroce_frame **f,
 		dev = f[i]->l2_len == ETH_HLEN ? ndev :
 		      __vlan_find_dev_deep_rcu(link->ndev, eth->h_vlan_proto,
 					       ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
-		if (sends && (dev == ndev || dev_sends(link, dev)))
+		if (sends && (dev == ndev || (dev_sends(link, dev) &&
+					      vlan_dev_priv(dev)->real_dev == ndev)))
 			ether_addr_copy(eth->h_source, dev->dev_addr);
 		else
 			f[i]->route = XROCE_ROUTE_NONE;
@@ -221,9 +222,12 @@ static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 		xdp[i]->flags = 0;
 	}
 	ret = ndev->netdev_ops->ndo_xdp_xmit(ndev, n, xdp, XDP_XMIT_FLUSH);
-	ret = max(ret, 0);
-	kqp->xdp_stuck = ret ? 0 : kqp->xdp_stuck + 1;
-	return ret;
+	/* It has no room, or takes none at all, as without rings for them. */
+	if (ret > 0)
+		kqp->xdp_stuck = 0;
+	else
+		kqp->xdp_stuck = ret ? XROCE_XDP_STUCK : kqp->xdp_stuck + 1;
+	return max(ret, 0);
 }
 
 /* In memory of ours, all by the same way. Return: how many were taken. */
