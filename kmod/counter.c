@@ -39,17 +39,17 @@ static struct rdma_hw_stats *xroce_ib_counter_stats(struct rdma_counter *counter
 }
 
 /**
- * xroce_link_count() - a counter of all CPUs
- * @link: the link
+ * xroce_env_total() - a counter of all CPUs
+ * @dev: whose
  * @c: which one
  */
-u64 xroce_link_count(const struct xroce_link *link, enum xroce_counter c)
+u64 xroce_env_total(const struct xroce_dev *dev, enum xroce_counter c)
 {
 	u64 sum = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(link->dev.count, cpu)[c]);
+		sum += READ_ONCE(per_cpu_ptr(dev->count, cpu)[c]);
 	return sum;
 }
 
@@ -90,7 +90,7 @@ static int xroce_ib_get_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 	list_for_each_entry(b, &link->bound, node)
 		counter_take(b);
 	for (i = 0; i < XROCE_CNT_MAX; i++)
-		stats->value[i] = xroce_link_count(link, i) - link->bound_count[i];
+		stats->value[i] = xroce_env_total(&link->dev, i) - link->bound_count[i];
 	return XROCE_CNT_MAX;
 }
 

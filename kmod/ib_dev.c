@@ -116,8 +116,8 @@ static int xroce_ib_query_port(struct ib_device *ib, u32 port, struct ib_port_at
 	attr->max_msg_sz = XROCE_MAX_MSG;
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
-	attr->bad_pkey_cntr = xroce_link_count(link, XROCE_CNT_DROP_PKEY);
-	attr->qkey_viol_cntr = xroce_link_count(link, XROCE_CNT_DROP_QKEY);
+	attr->bad_pkey_cntr = xroce_env_total(&link->dev, XROCE_CNT_DROP_PKEY);
+	attr->qkey_viol_cntr = xroce_env_total(&link->dev, XROCE_CNT_DROP_QKEY);
 	return ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width);
 }
 

@@ -20,7 +20,7 @@ static u64 pma_rcv_errors(const struct xroce_link *link)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(drops); i++)
-		sum += xroce_link_count(link, drops[i]);
+		sum += xroce_env_total(&link->dev, drops[i]);
 	return sum;
 }
 
@@ -32,9 +32,9 @@ static void pma_counters(const struct xroce_link *link, const u64 traffic[4],
 
 	p->port_rcv_errors = cpu_to_be16(min(pma_rcv_errors(link), U16_MAX));
 	p->port_xmit_discards =
-		cpu_to_be16(min(xroce_link_count(link, XROCE_CNT_TX_DROPPED), U16_MAX));
+		cpu_to_be16(min(xroce_env_total(&link->dev, XROCE_CNT_TX_DROPPED), U16_MAX));
 	p->port_rcv_constraint_errors =
-		min(xroce_link_count(link, XROCE_CNT_DROP_PKEY), U8_MAX);
+		min(xroce_env_total(&link->dev, XROCE_CNT_DROP_PKEY), U8_MAX);
 	for (i = 0; i < 4; i++)
 		put_unaligned_be32(min(traffic[i], U32_MAX), &p->port_xmit_data + i);
 }
@@ -48,10 +48,10 @@ static u16 pma_get(const struct xroce_link *link, struct ib_pma_mad *mad)
 	u8 port = ext->port_select;
 	/* In the order that both kinds of counters have; data in words of 4 bytes. */
 	const u64 traffic[4] = {
-		xroce_link_count(link, XROCE_CNT_TX_BYTES) / 4,
-		xroce_link_count(link, XROCE_CNT_RX_BYTES) / 4,
-		xroce_link_count(link, XROCE_CNT_TX_PKTS),
-		xroce_link_count(link, XROCE_CNT_RX_PKTS),
+		xroce_env_total(&link->dev, XROCE_CNT_TX_BYTES) / 4,
+		xroce_env_total(&link->dev, XROCE_CNT_RX_BYTES) / 4,
+		xroce_env_total(&link->dev, XROCE_CNT_TX_PKTS),
+		xroce_env_total(&link->dev, XROCE_CNT_RX_PKTS),
 	};
 	u32 i;
 

@@ -377,7 +377,6 @@ bool xroce_link_active(const struct xroce_link *link);
 
 /* counter.c: counters by name, and their values. */
 extern const struct rdma_stat_desc xroce_descs[XROCE_CNT_MAX];
-u64 xroce_link_count(const struct xroce_link *link, enum xroce_counter c);
 void xroce_counter_leave(struct ib_qp *ib);
 
 /* ib_qp.c and so on: the verbs of each. */

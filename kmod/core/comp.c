@@ -216,11 +216,19 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 void xroce_comp_expired(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
+	u64 total;
 
 	req->waiting = 0;
-	/* Nothing is out. For want of room all the while: as good as lost. */
-	if (qp->hot.next == qp->hot.una && !(qp->full && xroce_qp_sends(qp)))
-		return;
+	if (qp->hot.next == qp->hot.una) {
+		if (!qp->full || !xroce_qp_sends(qp))
+			return;
+		/* No room all the while: as good as lost, unless others had it. */
+		total = xroce_env_total(qp->dev, XROCE_CNT_TX_PKTS);
+		if (total != req->total) {
+			req->total = total;
+			return;
+		}
+	}
 	xroce_qp_count(qp, XROCE_CNT_TIMEOUT, 1);
 	if (!req->retries) {
 		xroce_qp_count(qp, XROCE_CNT_RETRY_EXC, 1);

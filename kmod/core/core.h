@@ -215,6 +215,7 @@ enum xroce_frame_kind {
  * struct xroce_staged - of a frame, what outlives it until the device has said
  *	whether it took it
  * @psn: what to step back to if not
+ * @since: XROCE_FRAME_REQ: packets before it since the last one that asked for an ACK
  * @kind: enum xroce_frame_kind
  * @slot: XROCE_FRAME_RD_RESP: index in xroce_resp.rd
  * @syndrome: XROCE_FRAME_ACK: what it says
@@ -222,6 +223,7 @@ enum xroce_frame_kind {
  */
 struct xroce_staged {
 	u32 psn;
+	u32 since;
 	u8 kind;
 	u8 slot;
 	u8 syndrome;
@@ -285,6 +287,7 @@ struct xroce_swq {
  * @tail: next to copy from the ring
  * @rd_end: one past the last PSN of each READ or atomic request outstanding, a
  *	FIFO [@rd_head, @rd_tail) over XROCE_MAX_RD_ATOMIC entries
+ * @total: packets of the device when the timer last expired for want of room
  * @waiting: since when nothing new was heard of what is outstanding, ns; 0: nothing
  *	is outstanding
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
@@ -317,6 +320,7 @@ struct xroce_req {
 	u32 rd_tail;
 	u32 max_rd_atomic;
 	u64 timeout;
+	u64 total;
 	u64 waiting;
 	u64 rnr_until;
 	u64 pace;
@@ -421,7 +425,7 @@ struct xroce_resp {
  * @sending: someone is in xroce_qp_run() and sends for all
  * @again: someone else has come meanwhile, who leaves his work to the first
  * @nomem: a frame was not to be had; the run is tried again
- * @full: runs in a row that found no room in the device
+ * @full: runs in a row that found no room in the device, up to XROCE_FULL_MOST
  * @less: than XROCE_BATCH so many are staged at a time, since the device took no more
  * @xrcd: XRC target: its domain, compared only. It sends nothing, and has @rq,
  *	@rcq and @resp.pd only while a request is executed: of the queue named
@@ -723,6 +727,7 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout);
  * trace_xroce_*(): tracepoints, which an environment may define to be nothing.
  */
 u64 xroce_env_now(void);
+u64 xroce_env_total(const struct xroce_dev *dev, enum xroce_counter c);
 void xroce_env_timer(struct xroce_qp *qp, u64 when);
 struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len);
 void xroce_env_frame_free(struct xroce_frame *f);

@@ -189,6 +189,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	}
 	f->is.kind = XROCE_FRAME_REQ;
 	f->is.psn = psn;
+	f->is.since = qp->req.since_ackreq;
 	f->is.again = xroce_psn_diff(psn, qp->hot.max) >= 0 ? 0 :
 		      qp->req.asking ? XROCE_CNT_ASKED : XROCE_CNT_RETRANS;
 	f->l2_len = av->l2_len;

@@ -16,8 +16,9 @@
 #define XROCE_READ_PIECE	16
 /*
  * Until the last packet goes again to ask for an ACK, ns, and as a part of the ACK
- * timeout: for packets that did not ask since nobody waits for their completion,
- * and those that were lost with nothing behind them to show it. It costs no retry.
+ * timeout: for those that were lost with nothing behind them to show it, and after
+ * twice as long, for packets that did not ask since nobody waits for their completion,
+ * unless one that follows has. It costs no retry.
  */
 #define XROCE_ASK_WAIT		4000000
 #define XROCE_ASK_PART		4
@@ -336,12 +337,11 @@ void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
  */
 void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 {
-	u32 since = qp->req.since_ackreq;
-
 	xroce_req_rewind(qp, f->psn);
-	/* If it asked for an ACK, so will what follows now. */
+	qp->req.since_ackreq = f->since;
+	/* It is congestion all the same, of which nothing had to be lost. */
 	if (xroce_qp_reliable(qp))
-		qp->req.since_ackreq = since ? since - 1 : qp->req.cwnd;
+		xroce_cc_loss(qp, false);
 	if (f->again == XROCE_CNT_ASKED && qp->hot.next == f->psn)
 		qp->req.asking = true;
 	/* Yet to be sent; though a peer may have guessed and acknowledged it. */
@@ -435,6 +435,27 @@ static bool xroce_req_ask(struct xroce_qp *qp)
 	return true;
 }
 
+/* After how many packets that did not the next one asks. */
+static u32 xroce_req_ask_every(const struct xroce_req *req)
+{
+	return max(req->cwnd / 4, 1u);
+}
+
+/*
+ * Is what is out left to the next packet to ask about: for now nobody waits for it
+ * (what has not asked takes a PSN each).
+ */
+static bool xroce_req_leave(struct xroce_qp *qp)
+{
+	u32 out = xroce_psn_diff(qp->hot.next, qp->hot.una);
+	struct xroce_req *req = &qp->req;
+
+	if (!out || out > req->since_ackreq || req->since_ackreq >= xroce_req_ask_every(req))
+		return false;
+	req->since_ackreq = req->cwnd;
+	return true;
+}
+
 /**
  * xroce_req_timer() - time has passed
  * @qp: the queue pair
@@ -445,16 +466,24 @@ static bool xroce_req_ask(struct xroce_qp *qp)
 bool xroce_req_timer(struct xroce_qp *qp, u64 now)
 {
 	struct xroce_req *req = &qp->req;
+	u64 due = xroce_req_due(req), wait = due - req->waiting, least = 0;
 
-	if (req->waiting && !req->asked && now >= xroce_req_due(req)) {
+	if (req->waiting && !req->asked && now >= due) {
+		if (xroce_req_leave(qp)) {
+			xroce_env_timer(qp, now + wait);
+			return false;
+		}
 		req->asked = true;
-		xroce_req_ask(qp);
+		/* There is time to answer, however late this comes. */
+		if (xroce_req_ask(qp))
+			least = now + wait;
 	}
-	if (!req->waiting || xroce_req_due(req) == XROCE_NEVER)
+	due = max(xroce_req_due(req), least);
+	if (!req->waiting || due == XROCE_NEVER)
 		return false;
-	if (now >= xroce_req_due(req))
+	if (now >= due)
 		return true;
-	xroce_env_timer(qp, xroce_req_due(req));
+	xroce_env_timer(qp, due);
 	return false;
 }
 
@@ -503,7 +532,7 @@ static bool xroce_req_asks(struct xroce_qp *qp, bool signalled)
 	struct xroce_req *req = &qp->req;
 
 	if (signalled || req->asking || req->asked || req->pace || !xroce_req_open(qp) ||
-	    ++req->since_ackreq >= max(req->cwnd / 4, 1u) ||
+	    ++req->since_ackreq >= xroce_req_ask_every(req) ||
 	    req->tail - req->head > req->depth / 2)
 		return true;
 	if (req->cur == req->tail && !xroce_req_pull(qp))

@@ -15,11 +15,9 @@
 #define XROCE_RUN_BUDGET_LOSSY	XROCE_BATCH
 /* Until the next try when memory is short, ns. */
 #define XROCE_NOMEM_WAIT	1000000
-/*
- * Until the next try when a device without a way to say no has dropped one, ns;
- * doubled each time, up to 2^7 of these.
- */
+/* Until the next try where there was no room, ns; doubled each time, up to 2^4 of these. */
 #define XROCE_FULL_WAIT		100000
+#define XROCE_FULL_MOST		4
 
 /* How far a QP may fall behind its pace, since timers are late, and catch up, ns. */
 #define XROCE_PACE_SLACK	1000000
@@ -123,8 +121,8 @@ static void xroce_room(struct xroce_qp *qp)
  * xroce_qp_run() - send what there is to send
  * @qp: the queue pair
  *
- * BH off, QP's lock not held. Goes on in a deferred run when the budget is used
- * up, the device is full or memory is short.
+ * BH off, QP's lock not held. Goes on in a deferred run when the budget is used up,
+ * and after some time when the device is full or memory is short.
  */
 void xroce_qp_run(struct xroce_qp *qp)
 {
@@ -173,15 +171,14 @@ void xroce_qp_run(struct xroce_qp *qp)
 		if (!xroce_qp_reliable(qp) && qp->resets == life && xroce_qp_sends(qp))
 			xroce_req_advance(qp, qp->hot.next);
 		budget -= min(budget, n);
-		if (taken < n || !budget) {
+		if (taken < n) {
 			xroce_qp_count(qp, XROCE_CNT_TX_UNTAKEN, n - taken);
-			if (qp->dead || (taken < n && !qp->stage[taken])) {
-				xroce_env_timer(qp, xroce_env_now() +
-						    (XROCE_FULL_WAIT << qp->full));
-				qp->full = min_t(u8, qp->full + 1, 7);
-			} else {
-				xroce_env_defer(qp);
-			}
+			xroce_env_timer(qp, xroce_env_now() + (XROCE_FULL_WAIT << qp->full));
+			qp->full = min_t(u8, qp->full + 1, XROCE_FULL_MOST);
+			break;
+		}
+		if (!budget) {
+			xroce_env_defer(qp);
 			break;
 		}
 		/* There was no more, and nothing has come up since. */

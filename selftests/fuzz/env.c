@@ -222,6 +222,12 @@ void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
 	env.count[c] += n;
 }
 
+u64 xroce_env_total(const struct xroce_dev *dev, enum xroce_counter c)
+{
+	MUST(dev == &env.dev && c < XROCE_CNT_MAX);
+	return env.count[c];
+}
+
 struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn)
 {
 	(void)dev;

@@ -50,19 +50,39 @@ greedy() {
 		"${args[@]}" "$V4.2" >/dev/null 2>&1
 }
 sent() { echo $(($(counter "$RNS1" "$RDMA1" sent_bytes) + $(counter "$RNS2" "$RDMA2" sent_bytes))); }
-# beside ROUNDS - in which not more than 16 MiB go the greedy QPs' way each. Its ends
-# wait for each other, as the pingpong's do not: an ACK may be lost in the crowd.
+# beside ROUNDS - in which not more than 16 MiB go the greedy QPs' way each, as there is
+# one ring; 256 through the stack, with 1000 packets before each CPU. Its ends wait for
+# each other, as the pingpong's do not: an ACK may be lost in the crowd.
 beside() {
-	local before
+	local before most=16
+	[ "$XROCE_XDP" = native ] || most=256
 	before=$(sent)
 	verbs_pair "$V4.1" "$V4.2" ib_send_lat -n "$1" -s 64 || return
 	before=$((($(sent) - before) >> 20))
 	echo "$before MiB while $1 messages went there and back"
-	[ "$before" -gt 16 ] && [ "$before" -lt $(($1 * 16)) ]
+	[ "$before" -gt 16 ] && [ "$before" -lt $(($1 * most)) ]
+}
+# Each greedy QP and how far it is
+positions() {
+	in_ns "$RNS1" rdmatool -jd qp show dev "$RDMA1" type RC |
+		jq -r '.[] | select(.state == "RTS" and .una) | "\(.lqpn) \(.una)"' | sort
+}
+# alike TIMES - in another 64 MiB none gets more than TIMES what another does: who has
+# what keeps the device full keeps nobody else out of it
+alike() {
+	positions >"$TOPO_TMP/before"
+	start=$(sent)
+	wait_for 60 moving || return
+	join "$TOPO_TMP/before" <(positions) |
+		awk -v times="$1" '{ n = ($3 - $2 + 2 ^ 24) % 2 ^ 24; print "QP " $1 ": " n " packets" }
+			!lo || n < lo	{ lo = n }
+			n > hi		{ hi = n }
+			END		{ exit NR != 4 || hi > lo * times }'
 }
 start=$(sent)
 greedy
 moving() { [ $(($(sent) - start)) -gt $((64 << 20)) ]; }
 try "$label: QPs that never stop" wait_for 60 moving
+try "$label: who share the device" alike 4
 try "$label: nobody starves beside them" beside 200
 tap_end

@@ -188,6 +188,58 @@ static void run_waited(u64 seed)
 	sim_finish();
 }
 
+/* A timer that comes when the whole ACK timeout has passed: first it asks all the same. */
+static void run_late(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+
+	(void)seed;
+	cfg.retry_cnt = 0;
+	cfg.timeout = 6;			/* 262 us */
+	cfg.turn = SIM_MS;
+	cfg.delay = 0;				/* an answer is there before the turn's timers */
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	asked.acked = false;
+	asked.one = true;
+	W->drop = drop_acks;
+	post(XROCE_WR_RDMA_WRITE, 100, false, false);
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_settle_all(5 * SIM_MS);
+	is(ASKED, 1);
+	is(TIMEOUT, 0);
+	sim_finish();
+}
+
+/*
+ * What nobody waits for is left to the next packet to ask about, if there is one soon:
+ * nothing goes twice but the last of all.
+ */
+static void run_next(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u32 i;
+
+	(void)seed;
+	cfg.timeout = 14;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	ep = asked.ep;
+	for (i = 0; i < 50; i++) {
+		post(XROCE_WR_RDMA_WRITE, 100, false, false);
+		sim_run_until(sim_now() + 900 * SIM_US);
+		sim_check(xroce_psn_diff(ep->wire.max, ep->wire.una) <= 5,
+			  "so many not acknowledged");
+		is(ASKED, 0);
+		is(ACKS_SENT, (i + 1) / 6);
+	}
+	sim_run_until(sim_now() + 10 * SIM_MS);
+	sim_check(ep->wire.una == ep->wire.max, "not acknowledged");
+	is(TIMEOUT, 0);
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_settle_all(SIM_MS);
+	sim_finish();
+}
+
 /* A ring that the window holds up is looked at again by itself: nobody need ring. */
 static void run_bells(u64 seed)
 {
@@ -222,6 +274,8 @@ const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-far", "a peer so far away that who asks late is not answered in time", run_far,
 	  0, 10 },
 	{ "asks-waited", "the ACK of one that is waited for, which is lost", run_waited, 0, 10 },
+	{ "asks-late", "a timer that is late", run_late, 0, 10 },
+	{ "asks-next", "what nobody waits for, and what follows", run_next, 0, 10 },
 	{ "asks-bells", "doorbells for what is not looked at by itself", run_bells, 0, 10 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };

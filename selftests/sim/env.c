@@ -118,6 +118,14 @@ u64 xroce_env_now(void)
 	return sim_now();
 }
 
+/* The next turn of softirqs after @when, which is now where there are none. */
+static u64 turn_after(u64 when)
+{
+	u64 turn = W->cfg.turn;
+
+	return turn ? (when / turn + 1) * turn : when;
+}
+
 void xroce_env_timer(struct xroce_qp *qp, u64 when)
 {
 	SIM_OUTSIDE();
@@ -126,14 +134,15 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when)
 	sim_check(qp->lock.held, "timer set without the QP's lock");
 	if (qp->dead)
 		return;
-	/* Who waits for no answer waits for memory, or for its turn. */
-	sim_check(ep->transport == XROCE_RC || ep->no_frame || qp->req.pace || W->checks_off,
+	/* Who waits for no answer waits for memory, for room or for its turn. */
+	sim_check(ep->transport == XROCE_RC || ep->no_frame || qp->full || qp->req.pace ||
+		  W->checks_off,
 		  "QP %u: a timer without a reason", ep->idx);
 	ep->no_frame -= !!ep->no_frame;
 	if (ep->timer_at && ep->timer_at <= when)
 		return;
 	ep->timer_at = when;
-	sim_at(when + sim_below(5000), SIM_EV_TIMER, NULL, ep,
+	sim_at(turn_after(when) + 1 + sim_below(5000), SIM_EV_TIMER, NULL, ep,
 	       ++ep->timer_gen);
 }
 
@@ -145,7 +154,10 @@ void xroce_env_defer(struct xroce_qp *qp)
 	if (ep->defer_pending)
 		return;
 	ep->defer_pending = true;
-	sim_at(sim_now() + sim_below(2000), SIM_EV_DEFER, NULL, ep, 0);
+	if (W->cfg.turn)	/* in the order of their coming */
+		sim_at(turn_after(sim_now()), SIM_EV_DEFER, NULL, ep, 0);
+	else
+		sim_at(sim_now() + sim_below(2000), SIM_EV_DEFER, NULL, ep, 0);
 }
 
 #define HEADROOM	18	/* for a link-layer header */
@@ -237,11 +249,13 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 		taken = W->take(ep, f, n);
 	for (i = 0; i < taken; i++)
 		give_away(ep, f[i]);
+	node_of(qp->dev)->cnt[XROCE_CNT_TX_PKTS] += taken;
+	if (taken < n)
+		ep->no_frame++;
 	/* A device that cannot say no drops it, and that is known. */
 	if (taken < n && sim_chance(W->cfg.full)) {
 		xroce_env_frame_free(f[taken]);
 		f[taken] = NULL;
-		ep->no_frame++;
 	}
 	if (sim_chance(W->cfg.smp) && W->depth < 3) {
 		bh_off = 0;
@@ -345,6 +359,11 @@ void xroce_env_count(struct xroce_dev *dev, enum xroce_counter c, u32 n)
 	sim_check(c < XROCE_CNT_MAX, "counter %u", c);
 	sim_seen(c << 16 | n);
 	node_of(dev)->cnt[c] += n;
+}
+
+u64 xroce_env_total(const struct xroce_dev *dev, enum xroce_counter c)
+{
+	return container_of(dev, const struct sim_node, dev)->cnt[c];
 }
 
 /* A counter of all nodes together. */

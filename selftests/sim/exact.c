@@ -123,7 +123,7 @@ static void quietly(struct sim_ep *ep, u32 n, u32 max)
 		opt.more = n;
 		sim_check(sim_post(ep, &opt), "no room");
 	}
-	sim_run_until(sim_now() + 5 * SIM_MS);
+	sim_run_until(sim_now() + 9 * SIM_MS);
 	sim_check(ep->wire.una == ep->wire.max, "not acknowledged");
 }
 
@@ -186,9 +186,10 @@ static void run_untaken(u64 seed)
 	}
 	sim_check(sim_count(XROCE_CNT_TX_UNTAKEN), "all was taken");
 	is(RETRANS, 0);
-	is(DUPLICATE, 0);
+	/* A window that shrinks meanwhile may have to ask. */
+	is(DUPLICATE, sim_count(XROCE_CNT_ASKED));
 	is(TIMEOUT, 0);
-	sim_check(!c->ep[0].wire.retrans, "retransmissions");
+	sim_check(c->ep[0].wire.retrans == sim_count(XROCE_CNT_ASKED), "retransmissions");
 	sim_finish();
 }
 

@@ -201,6 +201,21 @@ bug ack-of-read answer '	if (qp->hot.epsn == resp->rd_end)
 		return resp->rd_before;' ''
 bug ack-behind-read resp '	qp->hot.resp_flags &= ~XROCE_RESP_ACK;\n' ''
 bug ack-round answer '	resp->rd_end = XROCE_PSN_NONE;	/* PSNs come round */' ''
+bug full-greedy req '		xroce_cc_loss(qp, false);
+	if (f->again' '		;
+	if (f->again'
+bug full-asks req 'qp->req.since_ackreq = f->since;' 'qp->req.since_ackreq = qp->req.cwnd;'
+bug full-no-ask req '	qp->req.since_ackreq = f->since;\n' ''
+bug full-fatal comp 'if (total != req->total)' 'if (0)'
+bug full-patient comp 'if (total != req->total)' 'if (1)'
+bug asks-hasty req '			least = now + wait;' '			least = 0;'
+bug leave-none req 'if (xroce_req_leave(qp)) {' 'if (0) {'
+bug leave-ever req '	req->since_ackreq = req->cwnd;
+	return true;' '	return true;'
+bug leave-waited req 'out > req->since_ackreq || ' ''
+bug leave-twice req ' || req->since_ackreq >= xroce_req_ask_every(req))
+		return' ')
+		return'
 bug asks-in-vain req '	if (req->cur != req->tail && e->started && e->status)
 		end = e->psn;' ''
 bug asks-read req '	    (req->rd_tail != req->rd_head &&

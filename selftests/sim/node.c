@@ -107,10 +107,6 @@ static void msgs_free(struct sim_ep *ep)
 
 static void ep_free(struct sim_ep *ep)
 {
-	sim_core_enter();
-	xroce_qp_run(&ep->qp);
-	xroce_qp_timer(&ep->qp);
-	sim_core_leave();
 	list_free(&ep->ops, true);
 	list_free(&ep->dead, true);
 	msgs_free(ep);
@@ -138,11 +134,20 @@ void sim_world_free(void)
 	struct sim_ah *ah;
 	u32 i, j;
 
-	/* They may have last words for each other */
+	/* They may have last words for each other, */
 	for (c = W->conns; c; c = c->next) {
 		for (i = 0; i < 2; i++) {
 			xroce_qp_kill(&c->ep[i].qp);
 			sim_env_check_idle();
+		}
+	}
+	/* and nothing more, whoever comes late. */
+	for (c = W->conns; c; c = c->next) {
+		for (i = 0; i < 2; i++) {
+			sim_core_enter();
+			xroce_qp_run(&c->ep[i].qp);
+			xroce_qp_timer(&c->ep[i].qp);
+			sim_core_leave();
 		}
 	}
 	for (c = W->conns; c; c = cnext) {

@@ -30,14 +30,12 @@ struct sim_srq;
 struct sim_opt;
 
 /* util.c: randomness, time, events, failure. */
-
+void sim_srand(u64 seed);
 u64 sim_rnd(void);
 u32 sim_below(u32 n);
 u32 sim_range(u32 lo, u32 hi);
 bool sim_chance(u32 per_10000);
-void sim_srand(u64 seed);
-/* Another stream, for contents: filling a buffer must be cheap. */
-u64 sim_mix(u64 x);
+u64 sim_mix(u64 x);	/* another stream, for contents: filling a buffer must be cheap */
 void sim_fill(void *p, u32 len, u64 seed);
 
 enum sim_ev_kind {
@@ -92,6 +90,7 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
  * @rate: bytes a second to a node, 0 is without limit; four times that from it
  * @queue: bytes that the way to a node queues, with @rate
  * @depth: work requests of a send queue, 0: some
+ * @turn: softirqs of one CPU: each so many ns, deferred runs and then timers; else 0
  */
 struct sim_cfg {
 	u32 nodes;
@@ -121,6 +120,7 @@ struct sim_cfg {
 	u64 delay;
 	u64 jitter;
 	u64 rate;
+	u64 turn;
 	u32 queue;
 	u32 depth;
 	u32 max_len;
@@ -890,9 +890,9 @@ void sim_post_n(struct sim_ep *ep, u32 n);
 void sim_finish(void);
 
 extern const struct sim_scenario sim_exact_scenarios[], sim_error_scenarios[],
-	sim_other_scenarios[], sim_service_scenarios[], sim_ecn_scenarios[],
-	sim_random_scenarios[], sim_pace_scenarios[], sim_owed_scenarios[], sim_room_scenarios[],
-	sim_asked_scenarios[];
+	sim_other_scenarios[], sim_service_scenarios[], sim_ecn_scenarios[], sim_random_scenarios[],
+	sim_pace_scenarios[], sim_owed_scenarios[], sim_room_scenarios[], sim_asked_scenarios[],
+	sim_crowd_scenarios[];
 /* Operations that the worlds of a scenario have completed. */
 extern u64 sim_total_ops;
 void sim_bench(void);

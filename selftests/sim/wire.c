@@ -859,6 +859,11 @@ void wire_timer(struct sim_ep *ep)
 
 	if (!t || !w->since || sim_now() - w->since < t - t / 8)
 		return;
+	/* Others had the room that it needs to send again, or to ask: it waits on. */
+	if (W->cfg.turn && ep->qp.full)
+		w->since = sim_now();
+	if (w->since == sim_now())
+		return;
 	w->expiries++;
 	w->since = sim_now();
 	sim_trace("%u: expiry %u", ep->idx, w->expiries);

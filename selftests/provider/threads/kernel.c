@@ -155,6 +155,11 @@ void xroce_env_count(struct xroce_dev *d, enum xroce_counter c, u32 n)
 {
 }
 
+u64 xroce_env_total(const struct xroce_dev *d, enum xroce_counter c)
+{
+	return 0;
+}
+
 struct xroce_qp *xroce_env_qp(struct xroce_dev *d, u32 qpn)
 {
 	return qpn - KERNEL_QPN < N ? &qps[qpn - KERNEL_QPN] : NULL;

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * QPs with work without end, and a device with room for fewer packets than their
+ * windows: a ring that its reader empties by portions, all on one CPU, whose deferred
+ * runs and timers come after each. None keeps it to itself. Single-threaded.
+ */
+#include "sim.h"
+
+#define MOST		40
+#define RATE		125000000u
+#define MTU_SHIFT	12
+#define PACKET		((1u << MTU_SHIFT) + 74)
+/* Runs in a row that the ring took nothing of, before it is tried another way. */
+#define STUCK		8
+
+static struct {
+	u32 qps;
+	u32 ring;		/* packets that it holds */
+	u32 portion;		/* that its reader takes each time */
+	struct sim_ep *ep[MOST];
+	u32 stuck[MOST];
+	u32 first[MOST];	/* as their position was */
+	u32 room;		/* in it, as the last turn has left it */
+	u64 turns;
+} crowd;
+
+static void keep_busy(void *arg)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 1 << 16, .nsge = 1,
+			       .signaled = true };
+	struct sim_ep *ep = arg;
+
+	while (ep->ops.n < 22 && sim_post(ep, &opt))
+		;
+}
+
+static u32 number_of(const struct sim_ep *ep)
+{
+	u32 i = 0;
+
+	while (i < crowd.qps && crowd.ep[i] != ep)
+		i++;
+	return i;
+}
+
+static void handler(struct sim_cq *cq)
+{
+	u32 i;
+
+	sim_poll(cq);
+	sim_cq_arm(cq, XROCE_ARM_NEXT);
+	for (i = 0; i < crowd.qps; i++)
+		if (crowd.ep[i]->scq == cq)
+			keep_busy(crowd.ep[i]);
+}
+
+/* Packets on their way to the other end, which are those in the ring. */
+static u32 queued(void)
+{
+	u64 until = W->node[1]->in_free;
+
+	return until > sim_now() ? DIV_ROUND_UP((until - sim_now()) * RATE / SIM_SEC, PACKET) : 0;
+}
+
+/* As the module sends: by XDP, and what that takes nothing of for long by the stack. */
+static u32 take(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	u64 turns = sim_now() / W->cfg.turn;
+	u32 i = number_of(ep);
+
+	(void)f;
+	W->cfg.full = 0;
+	if (i == crowd.qps)
+		return n;
+	if (crowd.turns != turns)
+		crowd.room = crowd.ring - min(crowd.ring, queued());
+	crowd.turns = turns;
+	n = min(n, crowd.room);
+	crowd.room -= n;
+	if (crowd.stuck[i] >= STUCK)
+		W->cfg.full = 10000;
+	crowd.stuck[i] = n ? 0 : crowd.stuck[i] + 1;
+	return n;
+}
+
+/* Each one's share is within a factor of @unlike of what were fair. */
+static void run(u32 qps, u32 ring, u32 unlike)
+{
+	u32 i, n, lo = ~0u, hi = 0, sum = 0;
+	struct sim_cfg cfg = sim_plain();
+	struct sim_conn *c;
+
+	memset(&crowd, 0, sizeof(crowd));
+	crowd.ring = ring;
+	crowd.portion = ring / 4;
+	cfg.turn = crowd.portion * 1ull * PACKET * SIM_SEC / RATE;
+	cfg.rate = RATE;
+	cfg.queue = 64000000;
+	cfg.delay = 10 * SIM_US;
+	cfg.timeout = 14;
+	cfg.mtu_shift = MTU_SHIFT;
+	cfg.cwnd_init = 64;
+	cfg.cwnd_max = 1024;
+	cfg.max_len = 1 << 19;
+	cfg.unmarked = true;
+	sim_world_new(&cfg, 0);
+	W->take = take;
+	for (i = 0; i < qps; i++) {
+		c = sim_conn_new(W->node[0], W->node[1]);
+		sim_connect(c, true);
+		crowd.ep[i] = &c->ep[0];
+		crowd.qps++;
+		c->ep[0].scq->handler = handler;
+		sim_cq_arm(c->ep[0].scq, XROCE_ARM_NEXT);
+		/* Those who come late get as much. */
+		sim_at(sim_now() + i * 10 * SIM_MS, SIM_EV_FN, keep_busy, &c->ep[0], 0);
+	}
+	sim_run_until(sim_now() + SIM_SEC);
+	for (i = 0; i < qps; i++)
+		crowd.first[i] = crowd.ep[i]->wire.una;
+	sim_run_until(sim_now() + SIM_SEC);
+	for (i = 0; i < qps; i++) {
+		n = (crowd.ep[i]->wire.una - crowd.first[i]) & XROCE_PSN_MASK;
+		sim_trace("QP %u: %u packets, window %u", i, n, crowd.ep[i]->qp.req.cwnd);
+		lo = min(lo, n);
+		hi = max(hi, n);
+		sum += n;
+	}
+	sim_trace("%llu not taken, %llu timeouts",
+		  (unsigned long long)sim_count(XROCE_CNT_TX_UNTAKEN),
+		  (unsigned long long)sim_count(XROCE_CNT_TIMEOUT));
+	sim_check(lo * qps * unlike >= sum && hi * qps <= sum * unlike,
+		  "the shares are between %u and %u of %u packets", lo, hi, sum);
+	sim_check((u64)sum * PACKET >= RATE * 8ull / 10, "only %u packets", sum);
+	/* None was as good as lost, and few were built for nothing. */
+	if (qps * 4 <= ring) {
+		is(TIMEOUT, 0);
+		sim_check(sim_count(XROCE_CNT_TX_UNTAKEN) * 20 < sum, "%llu not taken",
+			  (unsigned long long)sim_count(XROCE_CNT_TX_UNTAKEN));
+	}
+	sim_total_ops += W->ops_done;
+	sim_world_free();
+}
+
+static void run_few(u64 seed)
+{
+	(void)seed;
+	run(4, 256, 2);
+}
+
+static void run_many(u64 seed)
+{
+	(void)seed;
+	run(MOST, 64, 100);
+}
+
+const struct sim_scenario sim_crowd_scenarios[] = {
+	{ "crowd", "four QPs whose windows the device has no room for", run_few, 0, 2 },
+	{ "crowd-many", "forty QPs, and no room for the least window of each", run_many,
+	  0, 1 },
+	{ NULL, NULL, NULL, 0, 0, false }
+};
