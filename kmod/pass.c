@@ -95,8 +95,9 @@ static void pass_show(struct xroce_hot *hot, const struct xroce_pkt *pkt)
  * the new one. One that a full queue has lost never does: after a while that is all.
  * Return: the CPU that a packet is to be sent to, or XROCE_XDP_CPU_STAY.
  */
-static int pass_cpu(struct xroce_kqp *kqp)
+static int pass_cpu(struct xroce_qp *qp)
 {
+	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
 	int cpu = xroce_steer_cpu(kqp), now = READ_ONCE(kqp->steered);
 	bool here = cpu == smp_processor_id(), late;
 
@@ -107,8 +108,10 @@ static int pass_cpu(struct xroce_kqp *kqp)
 		cpu = now;
 		here = cpu == smp_processor_id();
 	} else {
-		if (cpu != now || (here && late))
+		if ((cpu != now || (here && late)) && atomic_read(&kqp->away) > 0) {
+			xroce_env_count(qp->dev, XROCE_CNT_STEER_LATE, 1);
 			atomic_set(&kqp->away, 0);
+		}
 		if (cpu != now || !here)
 			WRITE_ONCE(kqp->steered_at, jiffies);
 		WRITE_ONCE(kqp->steered, cpu);
@@ -159,7 +162,7 @@ __bpf_kfunc struct xroce_pass *bpf_xroce_begin(struct xdp_md *ctx, int *why)
 		return NULL;
 	/* A cpumap's queue is its own, and nobody registers it. */
 	p->sent = !xdp->rxq->reg_state;
-	cpu = p->sent ? XROCE_XDP_CPU_STAY : pass_cpu(xroce_qp_kqp(qp));
+	cpu = p->sent ? XROCE_XDP_CPU_STAY : pass_cpu(qp);
 	if (cpu >= 0) {
 		*why = cpu;
 		return NULL;

@@ -10,6 +10,7 @@
 #define XROCE_COUNTERS(X) \
 	X(TX_PKTS, sent_pkts, "packets handed to the network device") \
 	X(TX_BYTES, sent_bytes, "their bytes, from the IP header on") \
+	X(TX_LOOPED, looped_pkts, "of those packets the ones to this device itself") \
 	X(RX_PKTS, rcvd_pkts, "packets for a QP of this link") \
 	X(RX_BYTES, rcvd_bytes, "their bytes, from the BTH on") \
 	X(TX_UNTAKEN, tx_untaken, "frames the device did not take at once") \
@@ -41,6 +42,7 @@
 	X(CQ_OVERRUN, cq_overrun_err, "CQs that overflowed") \
 	X(BAD_WQE, send_err, "work requests refused") \
 	X(DOORBELLS, doorbells, "system calls to start sending") \
+	X(STEER_LATE, steer_late, "times a QP's packets did not wait for those on another CPU") \
 	X(MALFORMED, rx_malformed, "dropped by the XDP program, see xdp_drop_...") \
 	X(DROP_OPTIONS, drop_options, "IPv4 options or IPv6 extension headers") \
 	X(DROP_SHORT, drop_short, "shorter than their headers, pad and ICRC") \

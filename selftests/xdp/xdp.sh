@@ -394,9 +394,17 @@ change_steer() {
 	done
 }
 
-# A packet that overtakes another is out of sequence, and nothing is lost here
+# of_h2 COUNTER... - on a line
+of_h2() {
+	local name
+	for name; do counter "$NS2" "$RDMA2" "$name"; done | xargs
+}
+
+# A packet that overtakes another is out of sequence, and nothing is lost here. Where a
+# CPU stood still for 20 ms, as a guest's may, the module has not waited, and says so:
+# then once more
 steered_anew() {
-	local name before=()
+	local before late i
 	topo_direct 4200
 	try "two hosts" rdma_up
 	if [ "$(nproc)" -lt 2 ]; then
@@ -404,11 +412,15 @@ steered_anew() {
 		topo_clear
 		return
 	fi
-	before=("$(counter "$NS2" "$RDMA2" out_of_sequence)"
-		"$(counter "$NS2" "$RDMA2" implied_nak_seq_err)")
-	changing steer
-	try "and no packet overtook another" [ "${before[*]}" = \
-		"$(counter "$NS2" "$RDMA2" out_of_sequence) $(counter "$NS2" "$RDMA2" implied_nak_seq_err)" ]
+	for ((i = 0; i < 5; i++)); do
+		late=$(of_h2 steer_late)
+		before=$(of_h2 out_of_sequence implied_nak_seq_err)
+		changing steer
+		[ "$late" != "$(of_h2 steer_late)" ] || break
+	done
+	try "nobody was waited for in vain" [ $i -lt 5 ]
+	try "and no packet overtook another" \
+		[ "$before" = "$(of_h2 out_of_sequence implied_nak_seq_err)" ]
 	topo_clear
 }
 
