@@ -29,10 +29,14 @@ modprobe -a 8021q bonding
 label="xroce $XROCE_XDP"
 V4V=198.18.7
 
+# believe PORT - m takes a MAC address for new, however new the last one is
+believe() { nm sysctl -qw "net/ipv4/neigh/$1/locktime=0"; }
+
 # way PORT - m answers at PORT for h2, and at p2 for h1
 way() {
 	local port
 	nm sysctl -qw net.ipv4.ip_forward=1
+	believe "$1"
 	for port in "$1 1" "p2 2"; do
 		nm sysctl -qw "net.ipv4.conf.${port% *}.proxy_arp=1" \
 			"net.ipv4.neigh.${port% *}.proxy_delay=0" \
@@ -135,7 +139,7 @@ vlan() {
 		vlan_route "$dev" && wait_for 20 vlan_gid
 }
 vlan_up() {
-	nm ip link add link p1 name p1.7 type vlan id 7 &&
+	nm ip link add link p1 name p1.7 type vlan id 7 && believe p1.7 &&
 		nm ip addr add "$V4V.254/24" dev p1.7 && nm ip link set p1.7 up &&
 		n2 ip route add "$V4V.0/24" via "$V4.254" && vlan eth0.7 &&
 		n1 ethtool -K eth0 rxvlan off
@@ -172,10 +176,11 @@ strand() {
 
 # quiet COMMAND... - from then on what QPs on the VLAN send is lost, and nothing leaves
 quiet() {
-	local was
+	local was lost
+	lost=$(lost)
 	"$@" || return
 	was=$(sent)
-	wait_for 20 more lost $(($(lost) + 20)) || { echo "nothing is lost"; return 1; }
+	wait_for 20 more lost $((lost + 20)) || { echo "$lost were lost, now $(lost)"; return 1; }
 	! more sent "$was" || { echo "$(($(sent) - was)) packets left"; return 1; }
 	wait_for 20 no_vlan_gid
 }
