@@ -288,11 +288,14 @@ static bool same_way(struct xroce_frame *a, struct xroce_frame *b)
 u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 {
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
+	u32 i = 0, looped = 0, from, end;
 	struct xmit_sum sum = {};
-	u32 i = 0, end;
+	bool host;
 
 	frames_source(kqp->link, f, n);
 	do {
+		from = i;
+		host = f[i]->route == XROCE_ROUTE_HOST;
 		for (end = i + 1; end < n && same_way(f[i], f[end]); )
 			end++;
 		if (!to_kframe(f[i])->xdp || f[i]->route == XROCE_ROUTE_NONE)
@@ -301,11 +304,14 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 			i += xmit_pages_traced(kqp, f + i, end - i, &sum);
 		else
 			i += xmit_pages(kqp, f + i, end - i, &sum);
+		looped += host ? i - from : 0;
 	} while (i == end && i < n);
 	if (sum.sent) {
 		xroce_qp_count(qp, XROCE_CNT_TX_PKTS, sum.sent);
 		xroce_qp_count(qp, XROCE_CNT_TX_BYTES, sum.bytes);
 	}
+	if (looped)
+		xroce_qp_count(qp, XROCE_CNT_TX_LOOPED, looped);
 	if (sum.lost)
 		xroce_qp_count(qp, XROCE_CNT_TX_DROPPED, sum.lost);
 	return i;

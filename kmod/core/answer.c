@@ -209,21 +209,25 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 	return f;
 }
 
-/**
- * xroce_resp_marked() - a packet came with a mark of congestion
- * @qp: the queue pair
- *
- * Owe a notification, one in a while: what is reported is that there is some.
- */
-void xroce_resp_marked(struct xroce_qp *qp)
+/* Owe a notification, one in a while: what is reported is that there is congestion. */
+static void xroce_resp_notify(struct xroce_qp *qp)
 {
 	u64 now = xroce_env_now();
 
-	xroce_qp_count(qp, XROCE_CNT_MARKED, 1);
 	if (now < qp->resp.cnp_next)
 		return;
 	qp->resp.cnp_next = now + READ_ONCE(qp->dev->cnp_gap);
 	qp->resp.cnp = true;
+}
+
+/**
+ * xroce_resp_marked() - a packet came with a mark of congestion
+ * @qp: the queue pair
+ */
+void xroce_resp_marked(struct xroce_qp *qp)
+{
+	xroce_qp_count(qp, XROCE_CNT_MARKED, 1);
+	xroce_resp_notify(qp);
 }
 
 /**
@@ -253,6 +257,8 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 		xroce_resp_mute(qp);
 		return;
 	}
+	/* The window that slows responses down is the requester's. */
+	xroce_resp_notify(qp);
 	if (f->slot >= resp->max_rd)
 		return;		/* others have been given to it in SQD */
 	rd = &resp->rd[f->slot];

@@ -219,11 +219,12 @@ void xroce_comp_expired(struct xroce_qp *qp)
 	u64 total;
 
 	req->waiting = 0;
-	if (qp->hot.next == qp->hot.una) {
-		if (!qp->full || !xroce_qp_sends(qp))
-			return;
-		/* No room all the while: as good as lost, unless others had it. */
-		total = xroce_env_total(qp->dev, XROCE_CNT_TX_PKTS);
+	if (qp->hot.next == qp->hot.una && (!qp->full || !xroce_qp_sends(qp)))
+		return;
+	/* No room for it, nor to ask, all the while: as good as lost, unless others had it. */
+	if (qp->full && (qp->hot.next == qp->hot.una || req->asking || qp->sending)) {
+		total = xroce_env_total(qp->dev, XROCE_CNT_TX_PKTS) -
+			xroce_env_total(qp->dev, XROCE_CNT_TX_LOOPED);
 		if (total != req->total) {
 			req->total = total;
 			return;

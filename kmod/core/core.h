@@ -287,7 +287,7 @@ struct xroce_swq {
  * @tail: next to copy from the ring
  * @rd_end: one past the last PSN of each READ or atomic request outstanding, a
  *	FIFO [@rd_head, @rd_tail) over XROCE_MAX_RD_ATOMIC entries
- * @total: packets of the device when the timer last expired for want of room
+ * @total: what the device had taken when the timer last expired for want of room
  * @waiting: since when nothing new was heard of what is outstanding, ns; 0: nothing
  *	is outstanding
  * @asked: the last packet has gone again meanwhile, to ask for an ACK

@@ -175,6 +175,9 @@ void xroce_qp_run(struct xroce_qp *qp)
 			xroce_qp_count(qp, XROCE_CNT_TX_UNTAKEN, n - taken);
 			xroce_env_timer(qp, xroce_env_now() + (XROCE_FULL_WAIT << qp->full));
 			qp->full = min_t(u8, qp->full + 1, XROCE_FULL_MOST);
+			/* What is to be flushed meanwhile needs no room. */
+			if (qp->again && !qp->dead && !xroce_qp_sends(qp))
+				xroce_env_defer(qp);
 			break;
 		}
 		if (!budget) {

@@ -51,11 +51,11 @@ greedy() {
 }
 sent() { echo $(($(counter "$RNS1" "$RDMA1" sent_bytes) + $(counter "$RNS2" "$RDMA2" sent_bytes))); }
 # beside ROUNDS - in which not more than 16 MiB go the greedy QPs' way each, as there is
-# one ring; 256 through the stack, with 1000 packets before each CPU. Its ends wait for
+# one ring; 128 through the stack, with 1000 packets before each CPU. Its ends wait for
 # each other, as the pingpong's do not: an ACK may be lost in the crowd.
 beside() {
 	local before most=16
-	[ "$XROCE_XDP" = native ] || most=256
+	[ "$XROCE_XDP" = native ] || most=128
 	before=$(sent)
 	verbs_pair "$V4.1" "$V4.2" ib_send_lat -n "$1" -s 64 || return
 	before=$((($(sent) - before) >> 20))
@@ -75,7 +75,7 @@ alike() {
 	wait_for 60 moving || return
 	join "$TOPO_TMP/before" <(positions) |
 		awk -v times="$1" '{ n = ($3 - $2 + 2 ^ 24) % 2 ^ 24; print "QP " $1 ": " n " packets" }
-			!lo || n < lo	{ lo = n }
+			NR == 1 || n < lo { lo = n }
 			n > hi		{ hi = n }
 			END		{ exit NR != 4 || hi > lo * times }'
 }

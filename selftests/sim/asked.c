@@ -240,6 +240,49 @@ static void run_next(u64 seed)
 	sim_finish();
 }
 
+static u32 take_of_others(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)f;
+	return ep == asked.ep ? 0 : n;
+}
+
+/*
+ * What nobody asked about is out, and the device takes only what is others': a peer
+ * that was not asked is not silent.
+ */
+static void run_others(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep, *other;
+	u32 i;
+
+	(void)seed;
+	cfg.retry_cnt = 0;
+	cfg.timeout = 14;
+	cfg.turn = 10 * SIM_US;			/* the core alone knows what waits for room */
+	ep = &sim_pair(&cfg)->ep[0];
+	other = &sim_conn_new(W->node[0], W->node[1])->ep[0];
+	sim_connect(other->conn, true);
+	asked.ep = ep;
+	post(XROCE_WR_RDMA_WRITE, 100, false, false);
+	post(XROCE_WR_RDMA_WRITE, 100, false, false);
+	W->take = take_of_others;
+	for (i = 0; i < 200; i++) {
+		struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 100, .nsge = 1,
+				       .signaled = true };
+
+		sim_check(sim_post(other, &opt), "no room");
+		sim_run_until(sim_now() + SIM_MS);
+		sim_poll_all();
+	}
+	sim_check(sim_count(XROCE_CNT_TX_UNTAKEN), "all was taken");
+	is(TIMEOUT, 0);
+	W->take = NULL;
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_settle_all(10 * SIM_MS);
+	sim_finish();
+}
+
 /* A ring that the window holds up is looked at again by itself: nobody need ring. */
 static void run_bells(u64 seed)
 {
@@ -274,6 +317,7 @@ const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-far", "a peer so far away that who asks late is not answered in time", run_far,
 	  0, 10 },
 	{ "asks-waited", "the ACK of one that is waited for, which is lost", run_waited, 0, 10 },
+	{ "asks-others", "no room to ask, but for others", run_others, 0, 10 },
 	{ "asks-late", "a timer that is late", run_late, 0, 10 },
 	{ "asks-next", "what nobody waits for, and what follows", run_next, 0, 10 },
 	{ "asks-bells", "doorbells for what is not looked at by itself", run_bells, 0, 10 },

@@ -2,7 +2,8 @@
 /*
  * QPs with work without end, and a device with room for fewer packets than their
  * windows: a ring that its reader empties by portions, all on one CPU, whose deferred
- * runs and timers come after each. None keeps it to itself. Single-threaded.
+ * runs and timers come after each. Requesters of WRITEs, or responders of READs, send
+ * by it: none keeps it to itself. Single-threaded.
  */
 #include "sim.h"
 
@@ -17,6 +18,7 @@ static struct {
 	u32 qps;
 	u32 ring;		/* packets that it holds */
 	u32 portion;		/* that its reader takes each time */
+	u8 wr;
 	struct sim_ep *ep[MOST];
 	u32 stuck[MOST];
 	u32 first[MOST];	/* as their position was */
@@ -26,7 +28,7 @@ static struct {
 
 static void keep_busy(void *arg)
 {
-	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 1 << 16, .nsge = 1,
+	struct sim_opt opt = { .wr = crowd.wr, .len = 1 << 16, .nsge = 1,
 			       .signaled = true };
 	struct sim_ep *ep = arg;
 
@@ -34,10 +36,13 @@ static void keep_busy(void *arg)
 		;
 }
 
-static u32 number_of(const struct sim_ep *ep)
+/* Whose requests bring @ep to send by the ring; @qps when it does not. */
+static u32 number_of(struct sim_ep *ep)
 {
 	u32 i = 0;
 
+	if (crowd.wr == XROCE_WR_RDMA_READ)
+		ep = ep->peer;
 	while (i < crowd.qps && crowd.ep[i] != ep)
 		i++;
 	return i;
@@ -57,7 +62,7 @@ static void handler(struct sim_cq *cq)
 /* Packets on their way to the other end, which are those in the ring. */
 static u32 queued(void)
 {
-	u64 until = W->node[1]->in_free;
+	u64 until = W->node[crowd.wr != XROCE_WR_RDMA_READ]->in_free;
 
 	return until > sim_now() ? DIV_ROUND_UP((until - sim_now()) * RATE / SIM_SEC, PACKET) : 0;
 }
@@ -84,13 +89,14 @@ static u32 take(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 }
 
 /* Each one's share is within a factor of @unlike of what were fair. */
-static void run(u32 qps, u32 ring, u32 unlike)
+static void run(u8 wr, u32 qps, u32 ring, u32 unlike)
 {
 	u32 i, n, lo = ~0u, hi = 0, sum = 0;
 	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c;
 
 	memset(&crowd, 0, sizeof(crowd));
+	crowd.wr = wr;
 	crowd.ring = ring;
 	crowd.portion = ring / 4;
 	cfg.turn = crowd.portion * 1ull * PACKET * SIM_SEC / RATE;
@@ -102,6 +108,7 @@ static void run(u32 qps, u32 ring, u32 unlike)
 	cfg.cwnd_init = 64;
 	cfg.cwnd_max = 1024;
 	cfg.max_len = 1 << 19;
+	cfg.max_rd = 16;
 	cfg.unmarked = true;
 	sim_world_new(&cfg, 0);
 	W->take = take;
@@ -145,17 +152,25 @@ static void run(u32 qps, u32 ring, u32 unlike)
 static void run_few(u64 seed)
 {
 	(void)seed;
-	run(4, 256, 2);
+	run(XROCE_WR_RDMA_WRITE, 4, 256, 2);
+}
+
+static void run_reads(u64 seed)
+{
+	(void)seed;
+	run(XROCE_WR_RDMA_READ, 4, 256, 2);
 }
 
 static void run_many(u64 seed)
 {
 	(void)seed;
-	run(MOST, 64, 100);
+	run(XROCE_WR_RDMA_WRITE, MOST, 64, 200);
 }
 
 const struct sim_scenario sim_crowd_scenarios[] = {
 	{ "crowd", "four QPs whose windows the device has no room for", run_few, 0, 2 },
+	{ "crowd-reads", "four QPs with responses that the device has no room for", run_reads,
+	  0, 2 },
 	{ "crowd-many", "forty QPs, and no room for the least window of each", run_many,
 	  0, 1 },
 	{ NULL, NULL, NULL, 0, 0, false }

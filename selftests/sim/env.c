@@ -232,6 +232,7 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 	u64 end = sim_now() + BURST_MAX, when;
 	struct sim_ep *ep = ep_of(qp);
 	u32 i, taken = n;
+	bool data = false;
 	int bh = bh_off;
 
 	sim_check(!held && !irq_off, "xmit with a lock held");
@@ -252,6 +253,9 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 	node_of(qp->dev)->cnt[XROCE_CNT_TX_PKTS] += taken;
 	if (taken < n)
 		ep->no_frame++;
+	/* Who waits for data may be told to ask for less. */
+	for (i = taken; i < n; i++)
+		data |= f[i]->is.kind == XROCE_FRAME_RD_RESP;
 	/* A device that cannot say no drops it, and that is known. */
 	if (taken < n && sim_chance(W->cfg.full)) {
 		xroce_env_frame_free(f[taken]);
@@ -266,6 +270,10 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 		bh_off = bh;
 	}
 	ep->in_xmit = false;
+	if (data && sim_now() >= ep->cnp_next) {
+		ep->cnp_may = true;
+		ep->cnp_next = sim_now() + 50 * SIM_US;
+	}
 	return taken;
 }
 

@@ -206,6 +206,9 @@ bug full-greedy req '		xroce_cc_loss(qp, false);
 	if (f->again'
 bug full-asks req 'qp->req.since_ackreq = f->since;' 'qp->req.since_ackreq = qp->req.cwnd;'
 bug full-no-ask req '	qp->req.since_ackreq = f->since;\n' ''
+bug full-reads answer '	xroce_resp_notify(qp);
+	if (f->slot' '	if (f->slot'
+bug full-asking comp 'req->asking || ' ''
 bug full-fatal comp 'if (total != req->total)' 'if (0)'
 bug full-patient comp 'if (total != req->total)' 'if (1)'
 bug asks-hasty req '			least = now + wait;' '			least = 0;'

@@ -455,6 +455,7 @@ void sim_ep_reset(struct sim_ep *ep)
 	ep->drained = false;
 	ep->any_srqn = false;
 	ep->cnp_owed = false;
+	ep->cnp_may = false;
 	ep->cnp_next = 0;
 	sim_check(!ep->qp.req.ring->prod && !ep->qp.req.ring->cons &&
 		  !ep->rq.ring->prod && !ep->rq.ring->cons,

@@ -487,7 +487,7 @@ enum sim_ep_state {
  * @first_err: status of the first failed send
  * @sqd: its user waits for the send queue to be drained, and then for a while;
  *	@sqd_event: for the event; @drained: it has come
- * @cnp_owed, @cnp_next: a notification is due, and none before
+ * @cnp_owed, @cnp_may, @cnp_next: a notification is due, or may be; and none before
  * @no_frame: how often a frame was refused, or dropped, in this run
  * @av: the path, and what it must look like
  */
@@ -512,7 +512,7 @@ struct sim_ep {
 	bool sqd;
 	bool sqd_event;
 	bool drained;
-	bool cnp_owed;
+	bool cnp_owed, cnp_may;
 	u32 no_frame;
 	u64 cnp_next;
 	u32 qkey;

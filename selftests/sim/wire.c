@@ -651,9 +651,10 @@ void wire_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
 	wire_check_l2(ep, f, &ep->av);
 	if (wire_op(buf) == XROCE_CNP) {
 		check_cnp(ep, buf, len);
-		sim_check(ep->cnp_owed || W->checks_off, "QP %u: a"
+		sim_check(ep->cnp_owed || ep->cnp_may || W->checks_off, "QP %u: a"
 			  " notification that is not due", ep->idx);
 		ep->cnp_owed = false;
+		ep->cnp_may = false;
 		return;
 	}
 	check_frame(ep, buf, len, &h);

@@ -35,7 +35,7 @@ static void forget(struct work_struct *work)
 	unsigned long at = READ_ONCE(s->at);
 	struct page *page;
 	void *map;
-	u8 *byte;
+	u8 *byte, is;
 
 	page = is_vmalloc_or_module_addr((void *)at) ? vmalloc_to_page((void *)at) :
 						       pfn_to_page(PHYS_PFN(__pa_symbol(at)));
@@ -43,7 +43,8 @@ static void forget(struct work_struct *work)
 	if (!map)
 		return;
 	byte = map + offset_in_page(at);
-	cmpxchg(byte, *byte, *byte);
+	is = READ_ONCE(*byte);
+	cmpxchg(byte, is, is);
 	vunmap(map);
 	pr_info("xroce_int3: %pS\n", (void *)at);
 }
@@ -54,7 +55,7 @@ static void forget_soon(struct irq_work *irq)
 }
 
 /* One step of what is there now, which is translated for itself. */
-static int int3(struct pt_regs *regs)
+static notrace int int3(struct pt_regs *regs)
 {
 	unsigned long at = regs->ip - 1;
 	struct stale *s = this_cpu_ptr(&stale);
@@ -72,7 +73,7 @@ static int int3(struct pt_regs *regs)
 	return NOTIFY_STOP;
 }
 
-static int stepped(struct pt_regs *regs, unsigned long *dr6)
+static notrace int stepped(struct pt_regs *regs, unsigned long *dr6)
 {
 	const unsigned long mine = X86_EFLAGS_TF | X86_EFLAGS_IF;
 	struct stale *s = this_cpu_ptr(&stale);
@@ -86,7 +87,7 @@ static int stepped(struct pt_regs *regs, unsigned long *dr6)
 	return *dr6 ? NOTIFY_DONE : NOTIFY_STOP;
 }
 
-static int died(struct notifier_block *nb, unsigned long why, void *data)
+static notrace int died(struct notifier_block *nb, unsigned long why, void *data)
 {
 	struct die_args *args = data;
 
