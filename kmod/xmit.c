@@ -171,6 +171,7 @@ static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
 struct xmit_sum {
 	u32 sent;
 	u32 bytes;
+	u32 looped;
 	u32 lost;
 };
 
@@ -239,8 +240,12 @@ static u32 xmit_pages(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 	/* Whoever has a frame may write over it: its length is taken before. */
 	for (i = 0; i < n; i++)
 		bytes += f[i]->len;
-	taken = f[0]->route == XROCE_ROUTE_HOST ? xroce_work_loop(kqp, f, n) :
-						  xmit_xdp(kqp, f, n);
+	if (f[0]->route == XROCE_ROUTE_HOST) {
+		taken = xroce_work_loop(kqp, f, n);
+		sum->looped += taken;
+	} else {
+		taken = xmit_xdp(kqp, f, n);
+	}
 	for (i = taken; i < n; i++)
 		bytes -= f[i]->len;
 	sum->sent += taken;
@@ -288,14 +293,11 @@ static bool same_way(struct xroce_frame *a, struct xroce_frame *b)
 u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 {
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
-	u32 i = 0, looped = 0, from, end;
 	struct xmit_sum sum = {};
-	bool host;
+	u32 i = 0, end;
 
 	frames_source(kqp->link, f, n);
 	do {
-		from = i;
-		host = f[i]->route == XROCE_ROUTE_HOST;
 		for (end = i + 1; end < n && same_way(f[i], f[end]); )
 			end++;
 		if (!to_kframe(f[i])->xdp || f[i]->route == XROCE_ROUTE_NONE)
@@ -304,14 +306,13 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 			i += xmit_pages_traced(kqp, f + i, end - i, &sum);
 		else
 			i += xmit_pages(kqp, f + i, end - i, &sum);
-		looped += host ? i - from : 0;
 	} while (i == end && i < n);
 	if (sum.sent) {
 		xroce_qp_count(qp, XROCE_CNT_TX_PKTS, sum.sent);
 		xroce_qp_count(qp, XROCE_CNT_TX_BYTES, sum.bytes);
 	}
-	if (looped)
-		xroce_qp_count(qp, XROCE_CNT_TX_LOOPED, looped);
+	if (sum.looped)
+		xroce_qp_count(qp, XROCE_CNT_TX_LOOPED, sum.looped);
 	if (sum.lost)
 		xroce_qp_count(qp, XROCE_CNT_TX_DROPPED, sum.lost);
 	return i;

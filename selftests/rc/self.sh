@@ -38,5 +38,6 @@ if [ "$DEVTYPE" = xroce ]; then
 		ok "$label: none of it on the wire" ||
 		not_ok "$label: none of it on the wire" \
 			"$packets packets sent, $frames frames arrived"
+	try "$label: and counted so" [ "$(counter "$NS1" "$RDMA1" looped_pkts)" = "$(sent)" ]
 fi
 tap_end

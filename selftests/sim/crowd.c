@@ -17,7 +17,6 @@
 static struct {
 	u32 qps;
 	u32 ring;		/* packets that it holds */
-	u32 portion;		/* that its reader takes each time */
 	u8 wr;
 	struct sim_ep *ep[MOST];
 	u32 stuck[MOST];
@@ -98,8 +97,7 @@ static void run(u8 wr, u32 qps, u32 ring, u32 unlike)
 	memset(&crowd, 0, sizeof(crowd));
 	crowd.wr = wr;
 	crowd.ring = ring;
-	crowd.portion = ring / 4;
-	cfg.turn = crowd.portion * 1ull * PACKET * SIM_SEC / RATE;
+	cfg.turn = ring / 4 * 1ull * PACKET * SIM_SEC / RATE;	/* a portion */
 	cfg.rate = RATE;
 	cfg.queue = 64000000;
 	cfg.delay = 10 * SIM_US;

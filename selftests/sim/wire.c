@@ -861,12 +861,10 @@ void wire_timer(struct sim_ep *ep)
 	if (!t || !w->since || sim_now() - w->since < t - t / 8)
 		return;
 	/* Others had the room that it needs to send again, or to ask: it waits on. */
+	w->since = sim_now();
 	if (W->cfg.turn && ep->qp.full)
-		w->since = sim_now();
-	if (w->since == sim_now())
 		return;
 	w->expiries++;
-	w->since = sim_now();
 	sim_trace("%u: expiry %u", ep->idx, w->expiries);
 	sim_check(w->expiries <= ep->retry_cnt + 2u ||
 		  ep->qp.hot.state != XROCE_QPS_RTS || W->checks_off,
