@@ -26,6 +26,7 @@ static const struct {
 	{ xroce_work_init, xroce_work_exit },
 	{ xroce_env_init, xroce_env_exit },
 	{ xroce_frame_init, xroce_frame_exit },
+	{ xroce_packet_init, xroce_packet_exit },
 	{ xroce_udp_init, xroce_udp_exit },
 	{ xroce_kfunc_init, NULL },
 	{ xroce_poller_init, xroce_poller_exit },

@@ -136,7 +136,19 @@ static u16 ndev_vlan(const struct net_device *ndev)
 }
 
 /* Of the packets that this CPU receives, which BH off keeps its own. */
-static DEFINE_PER_CPU_ALIGNED(struct xroce_known [XROCE_KNOWN], xroce_known);
+static struct xroce_known __percpu *xroce_known;
+
+void xroce_packet_exit(void)
+{
+	free_percpu(xroce_known);
+}
+
+/* More than what is kept for the variables of all modules. */
+int xroce_packet_init(void)
+{
+	xroce_known = __alloc_percpu(XROCE_KNOWN * sizeof(*xroce_known), L1_CACHE_BYTES);
+	return xroce_known ? 0 : -ENOMEM;
+}
 
 /* What the core is to see, up to @end linear; of what is beyond the caller tells. */
 static void krx_init(struct xroce_krx *krx, struct xroce_link *link,

@@ -495,6 +495,8 @@ struct xroce_krx {
 };
 
 /* packet.c: packets in skbs or XDP frames. */
+int xroce_packet_init(void);
+void xroce_packet_exit(void);
 void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
 void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f);
 bool xroce_xdp_no_tag(const struct xdp_buff *xdp);

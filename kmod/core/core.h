@@ -477,7 +477,7 @@ struct xroce_qp {
 	struct xroce_staged staged[XROCE_BATCH];
 };
 
-#define XROCE_KNOWN		16	/* a power of two */
+#define XROCE_KNOWN		128	/* a power of two: 8 KiB */
 
 /**
  * struct xroce_known - how a received packet began

@@ -125,7 +125,7 @@ static uint64_t trouble(void)
 }
 
 /* Counts this process's system calls, by perf at a tracepoint: open for as long
- * as it counts, since it costs something at every switch of processes.
+ * as it counts, since it costs something at every switch of processes (count_rest()).
  */
 static void count_begin(bool on)
 {
@@ -151,6 +151,12 @@ static uint64_t count_end(bool on, int others)
 		fail("perf: %m");
 	close(perf);
 	return n - 1 - others;
+}
+
+/* The kernel looks for perf's events at each switch for a second after the last. */
+static void count_rest(void)
+{
+	nanosleep(&(struct timespec){ .tv_sec = 1, .tv_nsec = 500000000 }, NULL);
 }
 
 static bool hear(struct msg *m)
@@ -313,6 +319,7 @@ static void measure(struct spec *s, const char *text, int runs)
 		s->n *= 4;
 	}
 	run(s, s->n, COUNTED, &calls);
+	count_rest();
 	snprintf(m.device, sizeof(m.device), "%s", device);
 	ask(&m, SAY_CALLS);
 	far_calls = m.v;
