@@ -10,6 +10,7 @@ static struct {
 	u32 una;		/* as it was when the ACK came */
 	bool acked;
 	bool one;		/* ACK is dropped, not all */
+	bool looped;		/* are the others' packets */
 } asked;
 
 static void post(u8 wr, u32 len, bool signaled, bool more)
@@ -243,20 +244,20 @@ static void run_next(u64 seed)
 static u32 take_of_others(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
 	(void)f;
-	return ep == asked.ep ? 0 : n;
+	if (ep == asked.ep)
+		return 0;
+	if (asked.looped)
+		xroce_env_count(ep->qp.dev, XROCE_CNT_TX_LOOPED, n);
+	return n;
 }
 
-/*
- * What nobody asked about is out, and the device takes only what is others': a peer
- * that was not asked is not silent.
- */
-static void run_others(u64 seed)
+/* What nobody asked about is out, and the device takes only what is others'. */
+static void stay_behind(void)
 {
 	struct sim_cfg cfg = sim_plain();
 	struct sim_ep *ep, *other;
 	u32 i;
 
-	(void)seed;
 	cfg.retry_cnt = 0;
 	cfg.timeout = 14;
 	cfg.turn = 10 * SIM_US;			/* the core alone knows what waits for room */
@@ -264,6 +265,7 @@ static void run_others(u64 seed)
 	other = &sim_conn_new(W->node[0], W->node[1])->ep[0];
 	sim_connect(other->conn, true);
 	asked.ep = ep;
+	ep->expect_err = asked.looped;
 	post(XROCE_WR_RDMA_WRITE, 100, false, false);
 	post(XROCE_WR_RDMA_WRITE, 100, false, false);
 	W->take = take_of_others;
@@ -273,14 +275,34 @@ static void run_others(u64 seed)
 
 		sim_check(sim_post(other, &opt), "no room");
 		sim_run_until(sim_now() + SIM_MS);
-		sim_poll_all();
+		sim_poll(other->scq);
 	}
 	sim_check(sim_count(XROCE_CNT_TX_UNTAKEN), "all was taken");
-	is(TIMEOUT, 0);
 	W->take = NULL;
+}
+
+/* A peer that was not asked is not silent. */
+static void run_others(u64 seed)
+{
+	(void)seed;
+	asked.looped = false;
+	stay_behind();
+	is(TIMEOUT, 0);
 	post(XROCE_WR_RDMA_WRITE, 100, true, false);
 	sim_settle_all(10 * SIM_MS);
 	sim_finish();
+}
+
+/* What others send to themselves says nothing of the device. */
+static void run_loops(u64 seed)
+{
+	(void)seed;
+	asked.looped = true;
+	stay_behind();
+	/* its completion is not looked at: by the wire, nothing has expired */
+	sim_check(asked.ep->qp.hot.state == XROCE_QPS_ERR, "it has not failed");
+	is(RETRY_EXC, 1);
+	sim_world_free();
 }
 
 /* A ring that the window holds up is looked at again by itself: nobody need ring. */
@@ -318,6 +340,7 @@ const struct sim_scenario sim_asked_scenarios[] = {
 	  0, 10 },
 	{ "asks-waited", "the ACK of one that is waited for, which is lost", run_waited, 0, 10 },
 	{ "asks-others", "no room to ask, but for others", run_others, 0, 10 },
+	{ "asks-loops", "no room to ask, and others that need none", run_loops, 0, 10 },
 	{ "asks-late", "a timer that is late", run_late, 0, 10 },
 	{ "asks-next", "what nobody waits for, and what follows", run_next, 0, 10 },
 	{ "asks-bells", "doorbells for what is not looked at by itself", run_bells, 0, 10 },

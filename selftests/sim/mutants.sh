@@ -211,6 +211,8 @@ bug full-reads answer '	xroce_resp_notify(qp);
 bug full-asking comp 'req->asking || ' ''
 bug full-fatal comp 'if (total != req->total)' 'if (0)'
 bug full-patient comp 'if (total != req->total)' 'if (1)'
+bug full-loops comp ' -
+			xroce_env_total(qp->dev, XROCE_CNT_TX_LOOPED);' ';'
 bug asks-hasty req '			least = now + wait;' '			least = 0;'
 bug leave-none req 'if (xroce_req_leave(qp)) {' 'if (0) {'
 bug leave-ever req '	req->since_ackreq = req->cwnd;

@@ -22,7 +22,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ../lib/rc.sh
 
-topo_need rdmatool bpftool nsenter ethtool
+topo_need rdmatool bpftool nsenter ethtool chrt xdp-loader
 [ "$XROCE_XDP" != off ] || skip_all "XDP is off"
 modprobe xroce || skip_all "no module xroce"
 OBJ=/usr/lib/xroce/xroce.bpf.o
@@ -317,6 +317,28 @@ not_pushed_away() {
 	[ "$(xdp_mode "$NS2" "$ETH2")" = "$XROCE_XDP" ]
 }
 
+loader() { nsenter --net="/run/netns/$NS2" xdp-loader "$@" 2>&1; }
+loader_refused() { ! loader load -m "$1" "$ETH2" ../lib/xdp_pass.bpf.o -n xdp_pass; }
+
+# The dispatcher itself, by the tool that comes with it: first come, first served
+with_libxdp() {
+	local mode=native where='' program=(ibv_rc_pingpong -c -n 800 -s 6000)
+	[ "$XROCE_XDP" = native ] || mode=skb where=12
+	topo_direct 1500		# it takes no frames in parts
+	try "two hosts" rdma_up
+	try "$XROCE_XDP: libxdp does not push ours away" loader_refused "$mode"
+	try "$XROCE_XDP: it goes on" saw "$where" 0 "${program[@]}"
+	try "ours goes" n2 rdmatool link set "$RDMA2" xdp off
+	try "$XROCE_XDP: libxdp's dispatcher with a program" loader load -m "$mode" "$ETH2" \
+		../lib/xdp_pass.bpf.o -n xdp_pass
+	try "$XROCE_XDP: ours does not push libxdp's away" pushes_nobody_away
+	try "$XROCE_XDP: beside it, by the socket" saw "${where:-2}" 0 "${program[@]}"
+	try "libxdp's goes" loader unload "$ETH2" --all
+	try "$XROCE_XDP: ours again" n2 rdmatool link set "$RDMA2" xdp "$XROCE_XDP"
+	try "$XROCE_XDP: it goes on" saw "$where" 0 "${program[@]}"
+	topo_clear
+}
+
 # Every way in and out that there is, one after the other, until there is enough
 change_modes() {
 	local mode
@@ -421,6 +443,32 @@ steered_anew() {
 	try "nobody was waited for in vain" [ $i -lt 5 ]
 	try "and no packet overtook another" \
 		[ "$before" = "$(of_h2 out_of_sequence implied_nak_seq_err)" ]
+	topo_clear
+}
+
+# To a CPU that somebody keeps, and away from it
+change_stall() {
+	while [ ! -e "$TOPO_TMP/enough" ]; do
+		n2 rdmatool link set "$RDMA2" steer 1 || return
+		sleep 0.05
+		timeout 0.5 taskset -c 1 chrt -f 1 sh -c 'while :; do :; done' &
+		sleep 0.1
+		n2 rdmatool link set "$RDMA2" steer 0 || return
+		echo stall >>"$TOPO_TMP/changes"
+		wait $! || :
+	done
+}
+
+# What a CPU that stands still has been sent is waited for no longer than 20 ms
+not_waited_for() {
+	local late
+	[ "$(nproc)" -gt 1 ] || return 0
+	topo_direct 4200
+	try "two hosts" rdma_up
+	late=$(of_h2 steer_late)
+	changing stall -t 16
+	late=$(($(of_h2 steer_late) - late))
+	try "$late times the rest went on" [ "$late" -gt 0 ]
 	topo_clear
 }
 
@@ -619,11 +667,13 @@ if [ "$XROCE_XDP" = generic ]; then
 else
 	under_change
 	steered_anew
+	not_waited_for
 	scribbled
 	with_policy
 	verified
 	vlans
 fi
+with_libxdp
 with_rxe
 try "$XROCE_XDP: nothing holds the module" unload
 tap_end
