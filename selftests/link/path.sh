@@ -29,14 +29,14 @@ modprobe -a 8021q bonding
 label="xroce $XROCE_XDP"
 V4V=198.18.7
 
-# believe PORT - m takes a MAC address for new, however new the last one is
-believe() { nm sysctl -qw "net/ipv4/neigh/$1/locktime=0"; }
+# m asks again who h1 is: what that says of itself is said once, and may be lost, or
+# come too soon after the last time to be believed
+ask() { nm ip neigh flush all; }
 
 # way PORT - m answers at PORT for h2, and at p2 for h1
 way() {
 	local port
 	nm sysctl -qw net.ipv4.ip_forward=1
-	believe "$1"
 	for port in "$1 1" "p2 2"; do
 		nm sysctl -qw "net.ipv4.conf.${port% *}.proxy_arp=1" \
 			"net.ipv4.neigh.${port% *}.proxy_delay=0" \
@@ -104,7 +104,7 @@ FROMV="vlan 7 and src host $V4V.1 and udp port 4791"
 
 # readdress NETDEV MAC FILTER - it changes; so does what comes to p1
 readdress() {
-	n1 ip link set "$1" address "$2" && bear "$2" p1 "$3"
+	n1 ip link set "$1" address "$2" && ask && bear "$2" p1 "$3"
 }
 
 # The router's MAC changes: who was connected before goes on sending to the old one
@@ -139,7 +139,7 @@ vlan() {
 		vlan_route "$dev" && wait_for 20 vlan_gid
 }
 vlan_up() {
-	nm ip link add link p1 name p1.7 type vlan id 7 && believe p1.7 &&
+	nm ip link add link p1 name p1.7 type vlan id 7 &&
 		nm ip addr add "$V4V.254/24" dev p1.7 && nm ip link set p1.7 up &&
 		n2 ip route add "$V4V.0/24" via "$V4.254" && vlan eth0.7 &&
 		n1 ethtool -K eth0 rxvlan off
@@ -164,7 +164,7 @@ strand() {
 	verbs_pair "$V4V.1" "$V4.2" ib_write_bw -n 5000000 -s 1000 \
 		>"$TOPO_TMP/write" 2>&1 &
 	pid=$!
-	wait_for 30 more sent $((was + 500)) || return
+	wait_for 60 more sent $((was + 500)) || return
 	was=$(lost)
 	"$@" || return
 	! wait "$pid" || return
@@ -211,12 +211,12 @@ end() {
 # A bond's port goes down, and is chosen again
 active() { [ "$(n1 cat /sys/class/net/bond0/bonding/active_slave)" = "$1" ]; }
 fail_over() {
-	n1 ip link set eth0 down && wait_for 20 active eth1 &&
+	n1 ip link set eth0 down && wait_for 20 active eth1 && ask &&
 		bear "$(mac "$NS1" bond0)" br1 "$FROM"
 }
 fail_back() {
 	n1 ip link set eth0 up && n1 ip link set bond0 type bond active_slave eth0 &&
-		wait_for 20 active eth0 && bear "$(mac "$NS1" bond0)" br1 "$FROM"
+		wait_for 20 active eth0 && ask && bear "$(mac "$NS1" bond0)" br1 "$FROM"
 }
 # bond FAIL_OVER_MAC - in place of eth0
 bond() {
