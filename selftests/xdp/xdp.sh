@@ -466,7 +466,7 @@ not_waited_for() {
 	topo_direct 4200
 	try "two hosts" rdma_up
 	late=$(of_h2 steer_late)
-	changing stall -t 16
+	changing stall -t 16 -r 10
 	late=$(($(of_h2 steer_late) - late))
 	try "$late times the rest went on" [ "$late" -gt 0 ]
 	topo_clear
