@@ -119,7 +119,8 @@ static enum hrtimer_restart timer_fire(struct hrtimer *timer)
  *
  * Under the QP's lock, which makes a timer found queued either still to expire
  * or about to wait for this lock: in both cases what is due later is not lost.
- * An eighth of the time later does no harm: so one interrupt serves many QPs.
+ * An eighth of the time later, 1 ms at most, does no harm: so one interrupt serves
+ * many QPs. One found queued for an earlier time keeps the slack that it has.
  */
 void xroce_env_timer(struct xroce_qp *qp, u64 when)
 {

@@ -27,14 +27,13 @@ run_one() {
 	if [ -w /dev/kmsg ] && [ -n "${XROCE_HOST:-}" ]; then
 		echo "<4>xroce selftest: $name" >/dev/kmsg
 	fi
-	# what a test leaves running ends with it, if it is stopped too
+	# what a test leaves running ends with it
 	# shellcheck disable=SC2016
 	setsid -w bash -c '
 		timeout -k 10 "$1" "./$2" </dev/null
 		echo $? >"$3"
 		trap "" TERM
 		pkill -TERM -s 0
-		pkill -CONT -s 0
 		:' - "$timeout" "$2" "$status" 2>&1 | sed -u 's/^/# /'
 	case $(cat "$status") in
 	0)	echo "ok $count selftests: $name" ;;
