@@ -9,6 +9,7 @@ KVER := $(shell cat $(KDIR)/include/config/kernel.release)
 endif
 KVER ?= $(shell uname -r)
 KDIR ?= /lib/modules/$(KVER)/build
+MODULES = kmod/xroce.ko kmod/xroce_bell.ko
 MODDIR = $(DESTDIR)/lib/modules/$(KVER)/updates
 RDMA_CORE ?= $(firstword $(wildcard /usr/src/rdma-core/include) \
 	$(CURDIR)/build/rdma-core/include)
@@ -51,8 +52,8 @@ rdmatool: bpf
 not_built = echo "$1: not built, not installed"
 install:
 	@if [ -e kmod/xroce.ko ]; then set -ex; \
-		install -D -m 644 kmod/xroce.ko $(MODDIR)/xroce.ko; \
-		strip --strip-debug $(MODDIR)/xroce.ko; \
+		install -D -m 644 -t $(MODDIR) $(MODULES); \
+		strip --strip-debug $(addprefix $(MODDIR)/,$(notdir $(MODULES))); \
 		[ -n "$(DESTDIR)" ] || depmod $(KVER); \
 	else $(call not_built,kmod); fi
 	@if ls userlib/*.so >/dev/null 2>&1; then $(MAKE) -C userlib install; \
@@ -65,7 +66,7 @@ install:
 		install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; done
 
 uninstall:
-	rm -f $(MODDIR)/xroce.ko
+	rm -f $(addprefix $(MODDIR)/,$(notdir $(MODULES)))
 	[ -n "$(DESTDIR)" ] || depmod $(KVER)
 	for room in userlib bpf rdmatool; do \
 		[ ! -d $$room ] || $(MAKE) -C $$room uninstall; done

@@ -3,6 +3,7 @@
  * Device, port, GID, PD and user context verbs. Process context; they read the
  * netdev's state as it is and own none.
  */
+#include <linux/file.h>
 #include <net/addrconf.h>
 #include <rdma/ib_mad.h>
 
@@ -202,6 +203,30 @@ static int xroce_ib_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 	return 0;
 }
 
+static void xroce_ib_dealloc_ucontext(struct ib_ucontext *uctx)
+{
+	struct xroce_uctx *ctx = container_of(uctx, struct xroce_uctx, ib);
+
+	if (ctx->bell)
+		xroce_bell_end(ctx->bell);
+	if (ctx->poller)
+		xroce_poller_free(ctx->poller);
+}
+
+/* Not yet to be found by its number: fd_install() makes it the caller's. */
+static struct file *uctx_bell(struct xroce_uctx *ctx, int *fd)
+{
+	struct file *file;
+
+	*fd = get_unused_fd_flags(O_CLOEXEC);
+	if (*fd < 0)
+		return ERR_PTR(*fd);
+	file = xroce_bell_new(xroce_ring_qp, ctx, &ctx->bell);
+	if (IS_ERR(file))
+		put_unused_fd(*fd);
+	return file;
+}
+
 static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *udata)
 {
 	struct xroce_uctx *ctx = container_of(uctx, struct xroce_uctx, ib);
@@ -209,17 +234,34 @@ static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *ud
 		.max_inline = XROCE_MAX_INLINE,
 	};
 	struct xroce_alloc_ucontext_req req = {};
+	struct file *file;
 	int err;
 
+	if (udata->outlen < sizeof(resp))
+		return -EINVAL;
 	if (ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen)))
 		return -EFAULT;
 	if (req.reserved)
 		return -EINVAL;
-	err = ib_copy_to_udata(udata, &resp, min(sizeof(resp), udata->outlen));
-	if (err || !req.poll_us)
-		return err;
-	ctx->poller = xroce_poller_new(req.poll_us);
-	return PTR_ERR_OR_ZERO(ctx->poller);
+	if (req.poll_us) {
+		ctx->poller = xroce_poller_new(req.poll_us);
+		if (IS_ERR(ctx->poller))
+			return PTR_ERR(ctx->poller);
+	}
+	file = uctx_bell(ctx, &resp.bell);
+	if (IS_ERR(file)) {
+		xroce_ib_dealloc_ucontext(uctx);
+		return PTR_ERR(file);
+	}
+	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (!err) {
+		fd_install(resp.bell, file);
+		return 0;
+	}
+	put_unused_fd(resp.bell);
+	fput(file);
+	xroce_ib_dealloc_ucontext(uctx);
+	return err;
 }
 
 /* For another process that has been given the file: there is nothing to add. */
@@ -227,14 +269,6 @@ static int xroce_ib_query_ucontext(struct ib_ucontext *uctx,
 				   struct uverbs_attr_bundle *attrs)
 {
 	return 0;
-}
-
-static void xroce_ib_dealloc_ucontext(struct ib_ucontext *uctx)
-{
-	struct xroce_uctx *ctx = container_of(uctx, struct xroce_uctx, ib);
-
-	if (ctx->poller)
-		xroce_poller_free(ctx->poller);
 }
 
 /*

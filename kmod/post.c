@@ -6,19 +6,55 @@
  */
 #include "xroce.h"
 
+/* BH off. */
+static void kqp_ring(struct xroce_kqp *kqp)
+{
+	xroce_env_count(&kqp->link->dev, XROCE_CNT_DOORBELLS, 1);
+	xroce_qp_run(&kqp->qp);
+	if (kqp->poller)
+		xroce_poller_ring(kqp->poller);
+}
+
+/**
+ * xroce_ring_qp() - the doorbell of a user's QP, to either of its queues
+ * @ctx: the context by whose file it came
+ * @qpn: the QP's number, as the user says
+ *
+ * BH off. Nothing keeps the QP but the reference taken here, for which its owner waits.
+ * Return: 0, or -EIO when the context has no such QP: for who has made one its device
+ * is about to go.
+ */
+int xroce_ring_qp(const void *ctx, u32 qpn)
+{
+	struct xroce_qp *qp = xroce_table_qp(qpn);
+	const struct xroce_uctx *uctx = ctx;
+	struct xroce_kqp *kqp;
+	int err = -EIO;
+
+	if (!qp)
+		return err;
+	kqp = xroce_qp_kqp(qp);
+	if (!refcount_inc_not_zero(&kqp->users))
+		return err;
+	if (kqp->sq_ring->entry.ucontext == &uctx->ib) {
+		kqp_ring(kqp);
+		err = 0;
+	}
+	xroce_kqp_put(kqp);
+	return err;
+}
+
 /* Interrupts off is no place to send from: it goes on in NAPI. */
 static void kqp_doorbell(struct xroce_kqp *kqp)
 {
-	xroce_env_count(&kqp->link->dev, XROCE_CNT_DOORBELLS, 1);
 	if (irqs_disabled()) {
+		xroce_env_count(&kqp->link->dev, XROCE_CNT_DOORBELLS, 1);
 		xroce_env_defer(&kqp->qp);
 		return;
 	}
 	local_bh_disable();
-	xroce_qp_run(&kqp->qp);
+	kqp_ring(kqp);
 	local_bh_enable();
-	if (kqp->poller)
-		xroce_poller_ring(kqp->poller);
 }
 
 /* Does whoever takes from the ring want to be called after @prod has moved. */

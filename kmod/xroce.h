@@ -27,6 +27,7 @@
 #include <xroce/trace.h>
 #include <xroce/xdp.h>
 
+#include "bell/bell.h"
 #include "compat.h"
 #include "core/core.h"
 #include "trace.h"
@@ -134,10 +135,12 @@ static inline u32 xroce_gid_hash(const union ib_gid *gid)
 
 /**
  * struct xroce_uctx - a user's context
+ * @bell: by which its users ring, or NULL
  * @poller: looks at its send queues, or NULL
  */
 struct xroce_uctx {
 	struct ib_ucontext ib;
+	struct xroce_bell *bell;
 	struct xroce_poller *poller;
 };
 
@@ -389,6 +392,9 @@ extern const struct ib_device_ops xroce_post_ops;
 extern const struct ib_device_ops xroce_qp_ops;
 extern const struct ib_device_ops xroce_cq_ops;
 extern const struct ib_device_ops xroce_mr_ops;
+
+/* post.c */
+int xroce_ring_qp(const void *ctx, u32 qpn);
 
 /* ib_ah.c: an address vector from what ib_core has resolved. */
 int xroce_path(struct xroce_link *link, struct xroce_av *av,

@@ -46,45 +46,38 @@ static const uint32_t wr_kind[] = {
 static_assert((int)IBV_SEND_INLINE == (int)XROCE_WR_INLINE &&
 	      (int)IBV_SEND_FENCE == (int)XROCE_WR_FENCE, "flags differ");
 
-/*
- * A post of nothing, which tells the kernel to look at the ring. Should it fail,
- * the device or the QP is gone for good.
- */
-static int ring_doorbell(struct ibv_qp *qp, uint32_t command, uint32_t wqe_size)
+/* A post of nothing, for who has no file to ring by. */
+static int ring_uverbs(struct ibv_qp *qp)
 {
 	struct ib_uverbs_post_send_resp resp;
-	struct ibv_send_wr *bad_send;
-	struct ibv_recv_wr *bad_recv;
+	struct ibv_send_wr *bad;
 	struct ibv_post_send cmd = {
-		.hdr.command = command,
+		.hdr.command = IB_USER_VERBS_CMD_POST_SEND,
 		.hdr.in_words = sizeof(cmd) / 4,
 		.hdr.out_words = sizeof(resp) / 4,
 		.response = (uintptr_t)&resp,
 		.qp_handle = qp->handle,
-		.wqe_size = wqe_size,
+		.wqe_size = sizeof(struct ib_uverbs_send_wr),
 	};
 
-	static_assert(sizeof(struct ibv_post_send) ==
-		      sizeof(struct ibv_post_recv), "doorbells differ");
 	if (write(qp->context->cmd_fd, &cmd, sizeof(cmd)) == sizeof(cmd))
 		return 0;
 	/* Not by who has other credentials than when the device was opened. */
-	if (errno != EACCES)
-		return errno;
-	return command == IB_USER_VERBS_CMD_POST_SEND ? ibv_cmd_post_send(qp, NULL, &bad_send) :
-							ibv_cmd_post_recv(qp, NULL, &bad_recv);
+	return errno == EACCES ? ibv_cmd_post_send(qp, NULL, &bad) : errno;
 }
 
-int xroce_ring_sq(struct ibv_qp *qp)
+/**
+ * xroce_ring() - tell the kernel to look at the rings of a QP, both of them
+ *
+ * Return: 0, or an errno: the device or the QP is gone for good.
+ */
+int xroce_ring(struct ibv_qp *qp)
 {
-	return ring_doorbell(qp, IB_USER_VERBS_CMD_POST_SEND,
-			     sizeof(struct ib_uverbs_send_wr));
-}
+	int bell = to_xctx(qp->context)->bell;
 
-static int xroce_ring_rq(struct ibv_qp *qp)
-{
-	return ring_doorbell(qp, IB_USER_VERBS_CMD_POST_RECV,
-			     sizeof(struct ib_uverbs_recv_wr));
+	if (bell < 0)
+		return ring_uverbs(qp);
+	return lseek(bell, qp->qp_num, SEEK_SET) < 0 ? errno : 0;
 }
 
 bool xroce_wr_may_inline(enum ibv_wr_opcode opcode)
@@ -228,7 +221,7 @@ static int post_sends(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	xroce_unlock(&sq->lock);
 	if (!wake)
 		return ret;
-	err = xroce_ring_sq(ibqp);
+	err = xroce_ring(ibqp);
 	if (!err)
 		return ret;
 	*bad = first;
@@ -317,7 +310,7 @@ int xroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	ret = post_recvs(rq, wr, bad, &wake);
 	if (!wake)
 		return ret;
-	err = xroce_ring_rq(ibqp);
+	err = xroce_ring(ibqp);
 	if (!err)
 		return ret;
 	*bad = first;

@@ -28,7 +28,7 @@ static int wr_complete(struct ibv_qp_ex *ibqp)
 	if (!err)
 		wake = wq_publish(&qp->sq, qp->wr_prod);
 	xroce_unlock(&qp->sq.lock);
-	return wake ? xroce_ring_sq(&ibqp->qp_base) : err;
+	return wake ? xroce_ring(&ibqp->qp_base) : err;
 }
 
 static void wr_abort(struct ibv_qp_ex *ibqp)

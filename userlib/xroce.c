@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 #include <util/util.h>
 
 #include "xroce.h"
@@ -243,10 +244,11 @@ int xroce_destroy_ah(struct ibv_ah *ah)
 
 static void xroce_free_context(struct ibv_context *ibctx)
 {
-	struct xroce_context *ctx = container_of(ibctx, struct xroce_context,
-						 vctx.context);
+	struct xroce_context *ctx = to_xctx(ibctx);
 
 	verbs_uninit_context(&ctx->vctx);
+	if (ctx->bell >= 0)
+		close(ctx->bell);
 	free(ctx);
 }
 
@@ -343,6 +345,7 @@ static struct verbs_context *xroce_alloc_context(struct ibv_device *dev, int fd,
 	ctx = verbs_init_and_alloc_context(dev, fd, ctx, vctx, XROCE_DRIVER_ID);
 	if (!ctx)
 		return NULL;
+	ctx->bell = -1;
 	if (!poll_us(&cmd.drv.poll_us))
 		goto fail;
 	if (ibv_cmd_get_context(&ctx->vctx, &cmd.ibv, sizeof(cmd), &resp.ibv,
@@ -352,6 +355,7 @@ static struct verbs_context *xroce_alloc_context(struct ibv_device *dev, int fd,
 				"libibverbs: xroce: XROCE_POLL_US: this kernel is without CONFIG_VHOST_TASK\n");
 		goto fail;
 	}
+	ctx->bell = resp.drv.bell;
 	verbs_set_ops(&ctx->vctx, &xroce_context_ops);
 	return &ctx->vctx;
 
@@ -368,6 +372,7 @@ static struct verbs_context *xroce_import_context(struct ibv_device *dev,
 	ctx = verbs_init_and_alloc_context(dev, fd, ctx, vctx, XROCE_DRIVER_ID);
 	if (!ctx)
 		return NULL;
+	ctx->bell = -1;
 	if (ibv_cmd_query_context(&ctx->vctx.context, NULL)) {
 		xroce_free_context(&ctx->vctx.context);
 		return NULL;

@@ -38,8 +38,13 @@ struct xroce_map {
 	uint32_t stride;
 };
 
+/**
+ * struct xroce_context - a user's context
+ * @bell: the file that doorbells ring by; -1: none, they ring by uverbs
+ */
 struct xroce_context {
 	struct verbs_context vctx;
+	int bell;
 };
 
 /**
@@ -135,6 +140,11 @@ struct xroce_qp {
 	int wr_err;
 	struct xroce_send_wqe *wr;
 };
+
+static inline struct xroce_context *to_xctx(struct ibv_context *ctx)
+{
+	return container_of(ctx, struct xroce_context, vctx.context);
+}
 
 static inline struct xroce_cq *to_xcq(struct ibv_cq *cq)
 {
@@ -338,7 +348,7 @@ int xroce_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		    struct ibv_recv_wr **bad);
 int xroce_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 			struct ibv_recv_wr **bad);
-int xroce_ring_sq(struct ibv_qp *qp);
+int xroce_ring(struct ibv_qp *qp);
 bool xroce_wr_may_inline(enum ibv_wr_opcode opcode);
 
 /* wr.c */

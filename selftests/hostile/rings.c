@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <bell.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/xroce-abi.h>
 #include <tap.h>
@@ -421,7 +422,22 @@ static void *scribbler(void *arg)
 	return NULL;
 }
 
-/* Past the provider, which believes what is in its rings. */
+/* Of all contexts' files one rings a QP, if it has rings; and each is told nonsense */
+static bool rings(struct ibv_qp *qp)
+{
+	static int fds[BELL_MAX], n;
+	int i, rung = 0;
+
+	if (!n)
+		n = bell_fds(fds);
+	for (i = 0; i < n; i++) {
+		rung += lseek(fds[i], qp->qp_num, SEEK_SET) == qp->qp_num;
+		lseek(fds[i], (uint64_t)rnd() << rnd() % 33, rnd() % 3);
+	}
+	return rung == (qp->qp_type != IBV_QPT_XRC_RECV);
+}
+
+/* Past the provider, which believes what is in its rings; by either way. */
 static void doorbell(struct ibv_qp *qp)
 {
 	uint32_t resp[2];
@@ -438,7 +454,7 @@ static void doorbell(struct ibv_qp *qp)
 		.send.wqe_size = sizeof(struct ib_uverbs_send_wr),
 	};
 
-	if (write(qp->context->cmd_fd, &cmd, sizeof(cmd)) < 0)
+	if (one_in(2) ? write(qp->context->cmd_fd, &cmd, sizeof(cmd)) < 0 : !rings(qp))
 		err(1, "a doorbell");
 }
 

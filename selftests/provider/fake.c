@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The fake kernel. Its mmap(), munmap() and write() stand in for the provider's
+ * The fake kernel. Its mmap(), munmap(), write() and lseek() stand in for the provider's
  * by -D; its ibv_cmd_*() take precedence over libibverbs' own.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "fake.h"
 
 struct fake fake;
-struct ibv_context fake_ctx = { .cmd_fd = 1000 };
+struct xroce_context fake_xctx = { .vctx.context.cmd_fd = 1000, .bell = 1001 };
 
-static const uint32_t handle_qp = 77;
+static const uint32_t handle_qp = 77, number_qp = 0xabcdef;
 
 void fake_reset(void)
 {
@@ -87,13 +88,14 @@ int fake_munmap(void *addr, size_t len)
 	abort();
 }
 
-/* As ib_uverbs_write(), ib_uverbs_post_send() and _recv() check them. */
-static bool bell_good(const struct ibv_post_send *cmd, size_t len, size_t wqe)
+/* As ib_uverbs_write() and ib_uverbs_post_send() check it. */
+static bool bell_good(const struct ibv_post_send *cmd, size_t len)
 {
 	return len == sizeof(*cmd) && cmd->hdr.in_words * 4 == len &&
+	       cmd->hdr.command == IB_USER_VERBS_CMD_POST_SEND &&
 	       cmd->hdr.out_words * 4 >= sizeof(uint32_t) && cmd->response &&
 	       cmd->qp_handle == handle_qp && !cmd->wr_count &&
-	       !cmd->sge_count && cmd->wqe_size >= wqe;
+	       !cmd->sge_count && cmd->wqe_size >= sizeof(struct ib_uverbs_send_wr);
 }
 
 ssize_t fake_write(int fd, const void *buf, size_t len)
@@ -104,17 +106,24 @@ ssize_t fake_write(int fd, const void *buf, size_t len)
 		errno = fake.fail_cmd ?: EACCES;
 		return -1;
 	}
-	if (fd == fake_ctx.cmd_fd &&
-	    cmd->hdr.command == IB_USER_VERBS_CMD_POST_SEND &&
-	    bell_good(cmd, len, sizeof(struct ib_uverbs_send_wr)))
-		fake.send_bells++;
-	else if (fd == fake_ctx.cmd_fd &&
-		 cmd->hdr.command == IB_USER_VERBS_CMD_POST_RECV &&
-		 bell_good(cmd, len, sizeof(struct ib_uverbs_recv_wr)))
-		fake.recv_bells++;
+	if (fd == fake_ctx.cmd_fd && bell_good(cmd, len))
+		fake.bells++;
 	else
 		fake.bad_bells++;
 	return len;
+}
+
+off_t fake_lseek(int fd, off_t off, int whence)
+{
+	if (fake.fail_cmd) {
+		errno = fake.fail_cmd;
+		return -1;
+	}
+	if (fd == fake_xctx.bell && off == number_qp && whence == SEEK_SET)
+		fake.bells++;
+	else
+		fake.bad_bells++;
+	return off;
 }
 
 /* By an ioctl, which does not ask who opened the device. */
@@ -123,16 +132,7 @@ int ibv_cmd_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 	(void)bad;
 	if (qp->handle != handle_qp || wr)
 		fake.bad_bells++;
-	fake.send_bells++;
-	return 0;
-}
-
-int ibv_cmd_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-	(void)bad;
-	if (qp->handle != handle_qp || wr)
-		fake.bad_bells++;
-	fake.recv_bells++;
+	fake.bells++;
 	return 0;
 }
 
@@ -194,7 +194,7 @@ int ibv_cmd_create_qp_ex2(struct ibv_context *ctx, struct verbs_qp *vqp,
 	attr->cap = fake.cap;
 	vqp->qp.context = ctx;
 	vqp->qp.handle = handle_qp;
-	vqp->qp.qp_num = 0xabcdef;
+	vqp->qp.qp_num = number_qp;
 	vqp->qp.send_cq = attr->send_cq;
 	vqp->qp.recv_cq = attr->recv_cq;
 	vqp->qp.qp_type = attr->qp_type;

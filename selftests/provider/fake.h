@@ -28,7 +28,7 @@ struct fake_ring {
  * @rings: made so far are @n_rings
  * @maps: mappings that exist
  * @cqs, @qps, @srqs, @ahs, @pds, @xrcds: objects that exist
- * @send_bells, @recv_bells: doorbells rung well; others are @bad_bells
+ * @bells: doorbells rung well; others are @bad_bells
  * @fail_map: which mmap() from now on fails, 0 for none
  * @fail_cmd: errno of each command and doorbell, 0 for success
  * @other_creds: the device was opened by who had others
@@ -47,8 +47,7 @@ extern struct fake {
 	int ahs;
 	int pds;
 	int xrcds;
-	int send_bells;
-	int recv_bells;
+	int bells;
 	int bad_bells;
 	int fail_map;
 	int fail_cmd;
@@ -60,7 +59,8 @@ extern struct fake {
 	uint32_t limit;
 } fake;
 
-extern struct ibv_context fake_ctx;
+extern struct xroce_context fake_xctx;
+#define fake_ctx (fake_xctx.vctx.context)
 
 void fake_reset(void);
 struct xroce_ring *fake_ring_of(const struct xroce_map *m);

@@ -8,7 +8,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 
 TOP=../..
-for built in kmod/xroce.ko bpf/xroce.bpf.o rdmatool/rdmatool; do
+for built in kmod/xroce.ko kmod/xroce_bell.ko bpf/xroce.bpf.o rdmatool/rdmatool; do
 	[ -e "$TOP"/$built ] || skip_all "$built is not built"
 done
 dir=$(mktemp -d)
@@ -32,6 +32,7 @@ nothing_left() { [ -z "$(find "$dir" ! -type d -print)" ]; }
 
 try "make install" in_place install
 try "the module" there 'lib/modules/*/updates/xroce.ko'
+try "the module of its doorbells" there 'lib/modules/*/updates/xroce_bell.ko'
 try "is loaded by rdma link add" alias_there
 try "the provider" there 'usr/lib/*/libibverbs/libxroce-rdmav*.so'
 try "is named to libibverbs" grep -qx 'driver xroce' \

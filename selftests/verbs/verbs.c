@@ -479,7 +479,8 @@ int main(int argc, char **argv)
 	run("one port, one P_Key", test_other_port);
 	run("violations are counted", test_violations);
 	run("a rate limit, kept and lifted", test_rate);
-	run("posting with other credentials than the device was opened with", test_credentials);
+	run("the file for doorbells", test_bell);
+	run("no file for doorbells, also with other credentials", test_no_bell);
 	run("all is given back", test_clean_up);
 	return 0;
 }

@@ -144,6 +144,8 @@ bool test_window_order(void);
 bool test_rereg(void);
 bool test_zero_based(void);
 bool test_rereg_writable(void);
-bool test_credentials(void);
+/* bell.c */
+bool test_bell(void);
+bool test_no_bell(void);
 
 #endif /* XROCE_VERBS_H */

@@ -4,7 +4,6 @@
  * whom, and when that ends. Side 1 owns the memory, side 0 is the peer. One thread.
  */
 #include <stdlib.h>
-#include <sys/fsuid.h>
 
 #include "verbs.h"
 
@@ -417,27 +416,6 @@ bool test_rereg_writable(void)
 	pair_free(&p);
 	if (owner)
 		ibv_dereg_mr(owner);
-	return ok;
-}
-
-/* As a server that takes on its clients' identities: uverbs takes no write() then */
-bool test_credentials(void)
-{
-	struct ibv_mr *owner = region(ANY_ACCESS);
-	struct pair p = {};
-	bool ok;
-
-	if (!owner) {
-		why("ibv_reg_mr: %s", strerror(errno));
-		return false;
-	}
-	ok = pair_make(&p, 64);
-	setfsuid(65534);
-	ok = ok && writes(&p, owner->rkey, addr_of(AT), AT, LEN, 1);
-	setfsuid(0);
-	ok = ok && writes(&p, owner->rkey, addr_of(AT), AT, LEN, 2);
-	pair_free(&p);
-	ibv_dereg_mr(owner);
 	return ok;
 }
 
