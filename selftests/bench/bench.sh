@@ -5,7 +5,8 @@
 # $XROCE_BENCH_OUT; scripts/bench-report makes tables of them. Ends with status 1
 # when a measurement failed, and names it.
 #
-#   bench.sh SET|SPEC...	basic, quick, full or polling; a SPEC is xroce_bench's
+#   bench.sh SET|SPEC...	basic, quick, full or polling; a SPEC is xroce_bench's, or
+#			a command of perftest's: 'ib_write_bw -s 64 -n 4096'
 #
 # XROCE_BENCH_KINDS: of what (xroce xroce-poll xroce-loop rxe rxe-loop tcp). XROCE_BENCH_SYMBOLS: a directory
 # that gets addresses and names of the kernel and of the programs of each kind.
@@ -63,7 +64,9 @@ specs() {
 	local op set
 	for set; do
 		case $set in
-		basic | quick | full | polling) spec_set "$set" ;;
+		basic | quick | full | polling)
+			spec_set "$set"
+			perftest_set "$set" ;;
 		*)	echo "$set" ;;
 		esac
 	done
@@ -147,6 +150,40 @@ spec_set() {
 	echo "none,qps=256"
 }
 
+# The same by perftest: enough messages that slices of time even out
+perftest_set() {
+	local op n=512
+	[ "$1" != polling ] || return 0
+	[ "$1" = full ] || n=256
+	if [ "$RDMA_MTU" = 4096 ]; then
+		for op in write send read; do
+			case $1$op in
+			basicsend | basicread | quickread) continue ;;
+			esac
+			echo "ib_${op}_bw -s 64 -n 4096"
+			echo "ib_${op}_bw -s 64 -n 4096 -l 16"
+		done
+		echo "ib_send_lat -s 8 -n 500 -e"
+	fi
+	for op in write send read; do
+		[ "$1" = full ] || [ "$op" != send ] || continue
+		echo "ib_${op}_bw -s 65536 -n $n"
+	done
+	[ "$1$RDMA_MTU" = full4096 ] || return 0
+	for op in write send read; do
+		echo "ib_${op}_bw -s 4096 -n 4096"
+		echo "ib_${op}_bw -s 1048576 -n 64"
+	done
+	echo "ib_write_bw -s 64 -n 128 -q 64"
+	echo "ib_atomic_bw -n 4096"
+	echo "ib_atomic_lat -n 500"
+	echo "ib_read_lat -s 8 -n 500"
+	# two that spin take turns, of 4 ms
+	for op in write send; do
+		echo "ib_${op}_lat -s 8 -n 64"
+	done
+}
+
 # The two ends have a processor each where there are two
 pin1=() pin2=()
 if [ "$(nproc)" -gt 1 ]; then
@@ -203,6 +240,48 @@ bench() {
 	symbols "$kind"
 	bg_end "$server_pid" || :
 	rm -f "$TOPO_TMP/bench.shared"
+}
+
+# perftest KIND NS1 DEVICE1 ADDRESS1 NS2 DEVICE2 ADDRESS2 COMMAND - what most people
+# measure with: each end spins until something is complete
+perftest() {
+	local kind=$1 RNS1=$2 dev1=$3 RNS2=$5 NS2=$5 dev2=$6 to=$7 command=$8
+	# time does not fly while two spin and get nowhere: this is minutes here
+	local gid1 gid2 args said runs=() i PATIENCE=100
+	gid1=$(gid_index "$RNS1" "$dev1" "$4")
+	gid2=$(gid_index "$RNS2" "$dev2" "$to")
+	# the address of a netdev elsewhere is not reached from here
+	[ "$RNS1" != "$RNS2" ] || to=127.0.0.1
+	# of all that it can print, these have digits enough, and are averages
+	case $command in
+	*_lat*)	said=latency ;;
+	*)	said=bandwidth ;;
+	esac
+	read -ra args <<<"$command -F --output=$said"
+	for i in 1 2; do
+		said=$(ends 'tcp_listens 18515' \
+			setarch -R "${pin2[@]}" "${args[@]}" -d "$dev2" -x "$gid2" -- \
+			setarch -R "${pin1[@]}" "${args[@]}" -d "$dev1" -x "$gid1" "$to" 2>&1) &&
+			runs[i]=$(instructions "$command" <<<"$said") || {
+				failed+=("$kind $command: $said")
+				return
+			}
+	done
+	out kind="$kind" by=perftest command="$command" "mtu=$RDMA_MTU" \
+		"instructions=${runs[1]}" "again=${runs[2]}"
+	say "$kind $command: ${runs[1]} and ${runs[2]} insn a message"
+}
+
+# instructions COMMAND - a message, of the microseconds or the MiB a second that
+# perftest said: the clock counts instructions
+instructions() {
+	local size=8
+	[[ $1 != *' -s '* ]] || size=${1#* -s } size=${size%% *}
+	awk -v "size=$size" -v "program=${1%% *}" '
+		/^ *[0-9.]+ *$/ && $1 > 0 {
+			n = program ~ /_lat$/ ? $1 * 1000 : size * 1e9 / 1048576 / $1
+		}
+		END { if (!n) exit 1; printf "%.1f", n }'
 }
 
 # offloads FEATURE=on|off... - at both ends
@@ -269,12 +348,30 @@ polled() {
 		"$RNS2" "$RDMA2" "${specs[@]}"
 }
 
+# measure KIND NS1 DEVICE1 ADDRESS1 NS2 DEVICE2 ADDRESS2 SPEC... - between two
+# devices, by both programs
+measure() {
+	local ends=("${@:1:7}") spec specs=() commands=()
+	shift 7
+	for spec; do
+		case $spec in
+		ib_*)	commands+=("$spec") ;;
+		*)	specs+=("$spec") ;;
+		esac
+	done
+	[ ${#specs[@]} = 0 ] || bench "${ends[@]:0:3}" "${ends[@]:4:2}" "${specs[@]}"
+	for spec in "${commands[@]}"; do
+		perftest "${ends[@]}" "$spec"
+	done
+}
+
 ours() {
+	local at1=("$RNS1" "$RDMA1" "$V4.1") at2=("$RNS2" "$RDMA2" "$V4.2")
 	rdma_up || die "xroce: no devices"
 	! wanted tcp || tcp attached
-	! wanted xroce || bench xroce "$RNS1" "$RDMA1" "$RNS2" "$RDMA2" "$@"
+	! wanted xroce || measure xroce "${at1[@]}" "${at2[@]}" "$@"
 	! wanted xroce-poll || polled "$@"
-	! wanted xroce-loop || bench xroce-loop "$RNS1" "$RDMA1" "$RNS1" "$RDMA1" "$@"
+	! wanted xroce-loop || measure xroce-loop "${at1[@]}" "${at1[@]}" "$@"
 	rdma_down
 }
 
@@ -283,7 +380,7 @@ rxe_netns() {
 	in_ns "$NS1" rdma link add "$RDMA1" type rxe netdev eth0 &&
 		in_ns "$NS2" rdma link add "$RDMA2" type rxe netdev eth0 || die "rdma_rxe"
 	RNS1='' RNS2='' devices_ready || die "rdma_rxe: no active port with both GIDs"
-	bench rxe '' "$RDMA1" '' "$RDMA2" "$@"
+	measure rxe '' "$RDMA1" "$V4.1" '' "$RDMA2" "$V4.2" "$@"
 	RNS1='' RNS2='' rdma_down
 }
 
@@ -323,14 +420,15 @@ wire_gone() {
 }
 
 rxe_here() {
+	local at1=('' rxe1 198.19.1.1) at2=('' rxe2 198.19.2.1)
 	wire_here "$1"
 	shift
 	rdma link add rxe1 type rxe netdev xr-r1 &&
 		rdma link add rxe2 type rxe netdev xr-r2 || die "rdma_rxe"
 	wait_for 20 has_gid '' rxe1 198.19.1.1 && wait_for 20 has_gid '' rxe2 198.19.2.1 ||
 		die "rdma_rxe: no GIDs"
-	! wanted rxe || bench rxe '' rxe1 '' rxe2 "$@"
-	! wanted rxe-loop || bench rxe-loop '' rxe1 '' rxe1 "$@"
+	! wanted rxe || measure rxe "${at1[@]}" "${at2[@]}" "$@"
+	! wanted rxe-loop || measure rxe-loop "${at1[@]}" "${at1[@]}" "$@"
 	rdma link del rxe1
 	rdma link del rxe2
 	wire_gone
