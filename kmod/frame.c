@@ -73,6 +73,8 @@ struct xroce_kframe *xroce_frame_page(u32 l3_len, u32 len)
 	/* Here, since everybody finds it in front of the headroom. */
 	xdp = page_address(page);
 	xdp->frame_sz = PAGE_SIZE << pool_order(i);
+	xdp->metasize = 0;
+	xdp->flags = 0;
 	xroce_xdp_frame_mem(xdp, pool);
 	kf = (void *)(xdp + 1);
 	kf->skb = NULL;
@@ -119,6 +121,25 @@ static struct xroce_kframe *skb_frame(const struct net_device *ndev, u32 len)
 	return kf;
 }
 
+/*
+ * Does the netdev take a QP's next frame as an XDP frame: where our program is
+ * attached natively and the driver lets others send so. It may cease to at any
+ * moment: then it takes nothing, and skbs follow. What one way still holds may then
+ * arrive behind what the other has: as a loss, once.
+ */
+static bool frame_by_xdp(const struct xroce_kqp *kqp)
+{
+	const struct xroce_link *link = kqp->link;
+	const struct net_device *ndev = link->ndev;
+	const struct bpf_link *xdp = READ_ONCE(link->xdp);
+
+	return xdp && READ_ONCE(ndev->xdp_state[XDP_MODE_DRV].link) ==
+	       (const void *)xdp && link->xdp_fit &&
+	       READ_ONCE(ndev->xdp_features) & NETDEV_XDP_ACT_NDO_XMIT &&
+	       kqp->qp.av.route == XROCE_ROUTE_WIRE &&
+	       kqp->xdp_stuck < XROCE_XDP_STUCK && xroce_link_active(link);
+}
+
 /**
  * xroce_env_frame() - a frame to be filled
  * @qp: the queue pair
@@ -133,7 +154,7 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 
 	if (qp->av.route == XROCE_ROUTE_HOST ||
 	    (len <= XROCE_FRAME_MAX && len <= READ_ONCE(kqp->link->ndev->mtu) &&
-	     xroce_xmit_by_xdp(kqp)))
+	     frame_by_xdp(kqp)))
 		kf = xroce_frame_page(qp->av.l3_len, len);
 	else
 		kf = skb_frame(kqp->link->ndev, len);
@@ -156,7 +177,6 @@ void xroce_env_frame_free(struct xroce_frame *f)
 	}
 	/* It says which pool its memory is of, here or of another CPU. */
 	kf->xdp->data = f->seg[0].p;
-	kf->xdp->flags = 0;
 	xdp_return_frame(kf->xdp);
 }
 

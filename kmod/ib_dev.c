@@ -29,18 +29,6 @@ u32 xroce_link_mtu(const struct xroce_link *link)
 	return 0;
 }
 
-/**
- * xroce_link_active() - can the netdev send for the link
- * @link: the link
- *
- * Not into another namespace, where it may be until ib_core has ended the link.
- */
-bool xroce_link_active(const struct xroce_link *link)
-{
-	return netif_running(link->ndev) && netif_carrier_ok(link->ndev) &&
-	       net_eq(dev_net(link->ndev), link->net);
-}
-
 static int xroce_ib_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 				 struct ib_udata *udata)
 {

@@ -12,8 +12,6 @@
 
 #include "xroce.h"
 
-/* Runs in a row that the netdev had no room for an XDP frame of, before skbs try it. */
-#define XROCE_XDP_STUCK		8
 /* Such runs, and those of skbs after them, until an XDP frame is tried again. */
 #define XROCE_XDP_AGAIN		255
 
@@ -35,27 +33,6 @@ bool xroce_xmit_fits(const struct net_device *ndev)
 
 	return !dev || !dev->driver ||
 	       match_string(xroce_unfit, ARRAY_SIZE(xroce_unfit), dev->driver->name) < 0;
-}
-
-/**
- * xroce_xmit_by_xdp() - does the netdev take a QP's next frame as an XDP frame
- * @kqp: the queue pair
- *
- * Where our program is attached natively and the driver lets others send so. It
- * may cease to at any moment: then it takes nothing, and skbs follow. What one
- * way still holds may then arrive behind what the other has: as a loss, once.
- */
-bool xroce_xmit_by_xdp(const struct xroce_kqp *kqp)
-{
-	const struct xroce_link *link = kqp->link;
-	const struct net_device *ndev = link->ndev;
-	const struct bpf_link *xdp = READ_ONCE(link->xdp);
-
-	return xdp && READ_ONCE(ndev->xdp_state[XDP_MODE_DRV].link) ==
-	       (const void *)xdp && link->xdp_fit &&
-	       READ_ONCE(ndev->xdp_features) & NETDEV_XDP_ACT_NDO_XMIT &&
-	       kqp->qp.av.route == XROCE_ROUTE_WIRE &&
-	       kqp->xdp_stuck < XROCE_XDP_STUCK && xroce_link_active(link);
 }
 
 /*
@@ -119,32 +96,34 @@ static bool dev_sends(const struct xroce_link *link, const struct net_device *de
 	return dev && netif_running(dev) && net_eq(dev_net(dev), link->net);
 }
 
+/* A VLAN's frame has its address, if it may be sent. */
+static noinline bool vlan_source(const struct xroce_link *link, struct vlan_ethhdr *eth)
+{
+	const struct net_device *dev;
+
+	guard(rcu)();
+	dev = __vlan_find_dev_deep_rcu(link->ndev, eth->h_vlan_proto,
+				       ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
+	if (!dev_sends(link, dev) || vlan_dev_priv(dev)->real_dev != link->ndev)
+		return false;
+	ether_addr_copy(eth->h_source, dev->dev_addr);
+	return true;
+}
+
 /*
  * A frame bears the address that the netdev, or its VLAN's, has now. It has no way
  * where one is gone, or another namespace's or, of a bond's, another netdev's, or
  * down, and then maybe without queues already, of which the stack would complain.
  */
-static void frames_source(const struct xroce_link *link, struct xroce_frame **f, u32 n)
+static void frame_source(const struct xroce_link *link, struct xroce_frame *f)
 {
-	const struct net_device *ndev = link->ndev, *dev;
-	bool sends = dev_sends(link, ndev);
-	struct vlan_ethhdr *eth;
-	u32 i;
+	struct ethhdr *eth = (void *)(f->seg[0].p - f->l2_len);
 
-	guard(rcu)();
-	for (i = 0; i < n; i++) {
-		if (f[i]->route == XROCE_ROUTE_HOST)
-			continue;
-		eth = (void *)(f[i]->seg[0].p - f[i]->l2_len);
-		dev = f[i]->l2_len == ETH_HLEN ? ndev :
-		      __vlan_find_dev_deep_rcu(link->ndev, eth->h_vlan_proto,
-					       ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
-		if (sends && (dev == ndev || (dev_sends(link, dev) &&
-					      vlan_dev_priv(dev)->real_dev == ndev)))
-			ether_addr_copy(eth->h_source, dev->dev_addr);
-		else
-			f[i]->route = XROCE_ROUTE_NONE;
-	}
+	if (!dev_sends(link, link->ndev) ||
+	    (f->l2_len != ETH_HLEN && !vlan_source(link, (void *)eth)))
+		f->route = XROCE_ROUTE_NONE;
+	else if (f->l2_len == ETH_HLEN)
+		ether_addr_copy(eth->h_source, link->ndev->dev_addr);
 }
 
 /* Return: as frame_send(). */
@@ -167,20 +146,19 @@ static int frame_out(struct xroce_kqp *kqp, struct xroce_frame *f)
 	return frame_send(skb, l2_len) == 1;
 }
 
-/* What became of a burst. */
-struct xmit_sum {
-	u32 sent;
-	u32 bytes;
-	u32 looped;
-	u32 lost;
-};
+static void xmit_count(struct xroce_kqp *kqp, u32 sent, u32 bytes)
+{
+	if (!sent)
+		return;
+	xroce_qp_count(&kqp->qp, XROCE_CNT_TX_PKTS, sent);
+	xroce_qp_count(&kqp->qp, XROCE_CNT_TX_BYTES, bytes);
+}
 
 /* Return: how many of the skbs were taken. */
-static u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
-		     struct xmit_sum *sum)
+static noinline u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 {
+	u32 i, len, sent = 0, bytes = 0;
 	struct xroce_packet *trace;
-	u32 i, len;
 	int ret;
 
 	/* Once more, with one burst: it may have got its rings meanwhile. */
@@ -196,10 +174,12 @@ static u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 			f[i] = NULL;
 			break;
 		}
-		sum->lost += !ret;
-		sum->sent += ret;
-		sum->bytes += ret * len;
+		sent += ret;
+		bytes += ret * len;
 	}
+	xmit_count(kqp, sent, bytes);
+	if (i > sent)
+		xroce_qp_count(&kqp->qp, XROCE_CNT_TX_DROPPED, i - sent);
 	return i;
 }
 
@@ -207,22 +187,20 @@ static u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 {
 	struct net_device *ndev = kqp->link->ndev;
-	struct xdp_frame **xdp = kqp->xdp;
-	u32 i;
+	u32 i, l2_len;
+	struct xdp_frame *xdp;
 	int ret;
 
 	for (i = 0; i < n; i++) {
-		u8 *l2 = f[i]->seg[0].p - f[i]->l2_len;
-
-		xdp[i] = to_kframe(f[i])->xdp;
-		xdp[i]->data = l2;
-		xdp[i]->len = f[i]->l2_len + f[i]->len;
-		xdp[i]->headroom = l2 - (u8 *)(xdp[i] + 1);
-		xdp[i]->metasize = 0;
-		xdp[i]->dev_rx = ndev;
-		xdp[i]->flags = 0;
+		xdp = to_kframe(f[i])->xdp;
+		l2_len = f[i]->l2_len;
+		xdp->data = f[i]->seg[0].p - l2_len;
+		xdp->len = l2_len + f[i]->len;
+		xdp->headroom = xdp->data - (void *)(xdp + 1);
+		xdp->dev_rx = ndev;
+		kqp->xdp[i] = xdp;
 	}
-	ret = ndev->netdev_ops->ndo_xdp_xmit(ndev, n, xdp, XDP_XMIT_FLUSH);
+	ret = ndev->netdev_ops->ndo_xdp_xmit(ndev, n, kqp->xdp, XDP_XMIT_FLUSH);
 	/* It has no room, or takes none at all, as without rings for them. */
 	if (ret > 0)
 		kqp->xdp_stuck = 0;
@@ -232,8 +210,7 @@ static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 }
 
 /* In memory of ours, all by the same way. Return: how many were taken. */
-static u32 xmit_pages(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
-		      struct xmit_sum *sum)
+static u32 xmit_pages(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 {
 	u32 i, taken, bytes = 0;
 
@@ -242,27 +219,25 @@ static u32 xmit_pages(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
 		bytes += f[i]->len;
 	if (f[0]->route == XROCE_ROUTE_HOST) {
 		taken = xroce_work_loop(kqp, f, n);
-		sum->looped += taken;
+		xroce_qp_count(&kqp->qp, XROCE_CNT_TX_LOOPED, taken);
 	} else {
 		taken = xmit_xdp(kqp, f, n);
 	}
 	for (i = taken; i < n; i++)
 		bytes -= f[i]->len;
-	sum->sent += taken;
-	sum->bytes += bytes;
+	xmit_count(kqp, taken, bytes);
 	return taken;
 }
 
 /* For whoever looks: one at a time, with what became of it. */
-static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n,
-				      struct xmit_sum *sum)
+static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 {
 	struct xroce_packet *trace;
 	u32 i, taken;
 
 	for (i = 0; i < n; i++) {
 		trace = xroce_trace_tx(kqp, f[i]);
-		taken = xmit_pages(kqp, f + i, 1, sum);
+		taken = xmit_pages(kqp, f + i, 1);
 		xroce_packet_sent(trace, taken ? XROCE_CNT_TX_PKTS :
 						XROCE_CNT_TX_UNTAKEN);
 		if (!taken)
@@ -271,9 +246,19 @@ static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp, struct xroce_frame 
 	return i;
 }
 
-static bool same_way(struct xroce_frame *a, struct xroce_frame *b)
+/* How many go the same way as the first; their source address is set. */
+static u32 frames_alike(const struct xroce_link *link, struct xroce_frame **f, u32 n)
 {
-	return !to_kframe(a)->xdp == !to_kframe(b)->xdp && a->route == b->route;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (f[i]->route != XROCE_ROUTE_HOST)
+			frame_source(link, f[i]);
+		if (!to_kframe(f[i])->xdp != !to_kframe(f[0])->xdp ||
+		    f[i]->route != f[0]->route)
+			break;
+	}
+	return i;
 }
 
 /**
@@ -293,27 +278,17 @@ static bool same_way(struct xroce_frame *a, struct xroce_frame *b)
 u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 {
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
-	struct xmit_sum sum = {};
-	u32 i = 0, end;
+	u32 i = 0, alike, taken;
 
-	frames_source(kqp->link, f, n);
 	do {
-		for (end = i + 1; end < n && same_way(f[i], f[end]); )
-			end++;
+		alike = frames_alike(kqp->link, f + i, n - i);
 		if (!to_kframe(f[i])->xdp || f[i]->route == XROCE_ROUTE_NONE)
-			i += xmit_skbs(kqp, f + i, end - i, &sum);
+			taken = xmit_skbs(kqp, f + i, alike);
 		else if (trace_xroce_transmit_enabled())
-			i += xmit_pages_traced(kqp, f + i, end - i, &sum);
+			taken = xmit_pages_traced(kqp, f + i, alike);
 		else
-			i += xmit_pages(kqp, f + i, end - i, &sum);
-	} while (i == end && i < n);
-	if (sum.sent) {
-		xroce_qp_count(qp, XROCE_CNT_TX_PKTS, sum.sent);
-		xroce_qp_count(qp, XROCE_CNT_TX_BYTES, sum.bytes);
-	}
-	if (sum.looped)
-		xroce_qp_count(qp, XROCE_CNT_TX_LOOPED, sum.looped);
-	if (sum.lost)
-		xroce_qp_count(qp, XROCE_CNT_TX_DROPPED, sum.lost);
+			taken = xmit_pages(kqp, f + i, alike);
+		i += taken;
+	} while (taken == alike && i < n);
 	return i;
 }

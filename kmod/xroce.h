@@ -376,7 +376,18 @@ void xroce_link_exit(void);
 void xroce_ib_init(struct xroce_link *link);
 int xroce_ib_register(struct xroce_link *link, const char *name);
 u32 xroce_link_mtu(const struct xroce_link *link);
-bool xroce_link_active(const struct xroce_link *link);
+
+/**
+ * xroce_link_active() - can the netdev send for the link
+ * @link: the link
+ *
+ * Not into another namespace, where it may be until ib_core has ended the link.
+ */
+static inline bool xroce_link_active(const struct xroce_link *link)
+{
+	return netif_running(link->ndev) && netif_carrier_ok(link->ndev) &&
+	       net_eq(dev_net(link->ndev), link->net);
+}
 
 /* counter.c: counters by name, and their values. */
 extern const struct rdma_stat_desc xroce_descs[XROCE_CNT_MAX];
@@ -465,8 +476,9 @@ struct xroce_kframe {
 #define to_kframe(p)	container_of(p, struct xroce_kframe, f)
 
 /* frame.c: frames to be sent; xmit.c: sending them. */
+/* Runs in a row that the netdev had no room for an XDP frame of, before skbs try it. */
+#define XROCE_XDP_STUCK		8
 bool xroce_xmit_fits(const struct net_device *ndev);
-bool xroce_xmit_by_xdp(const struct xroce_kqp *kqp);
 struct xroce_kframe *xroce_frame_page(u32 l3_len, u32 len);
 int xroce_frame_init(void);
 void xroce_frame_exit(void);
