@@ -169,8 +169,8 @@ struct xroce_rq {
 struct xroce_av {
 	u8 l3[48];
 	u8 l2[18];
+	u8 l2_len;	/* these four as in a frame: copied as one word */
 	u8 l3_len;
-	u8 l2_len;
 	u8 route;
 	u8 prio;
 	u16 vid;
@@ -292,6 +292,7 @@ struct xroce_swq {
  *	is outstanding
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
  * @asking: the next packet is that one
+ * @dry: in this run the ring was found empty, and who posts now comes with a doorbell
  * @since_ackreq: packets since the last one that asked
  * @rnr_until: nothing is sent before, ns, 0 when not waiting
  * @pace: of a QP with a rate limit: 2^-20 ns a byte; else 0
@@ -339,6 +340,7 @@ struct xroce_req {
 	u32 srqn;
 	bool asked;
 	bool asking;
+	bool dry;
 };
 
 enum xroce_rd_state {
@@ -432,6 +434,7 @@ struct xroce_resp {
  * @established: XROCE_EVENT_COMM_EST has been raised
  * @sqd_notify: raise XROCE_EVENT_SQ_DRAINED when all that was begun is complete
  * @av: the path; of a UD QP that of the message under way
+ * @head: IP header to BTH of the last packet built, whose length is in @av
  * @dead: destroyed: nothing is heard or sent any more
  * @transport: the hot block's, where that may be a BPF program's: without the lock
  * @verdict: what becomes of the packet under way, see &struct xroce_rx
@@ -471,6 +474,7 @@ struct xroce_qp {
 	u8 err_nak;
 	u64 count[XROCE_CNT_MAX];
 	struct xroce_av av;
+	u8 head[48 + sizeof(struct xroce_bth)];
 	struct xroce_req req;
 	struct xroce_resp resp;
 	struct xroce_frame *stage[XROCE_BATCH];

@@ -149,13 +149,42 @@ u32 xroce_icrc_start(const u8 *l3)
 			     n - sizeof(struct xroce_bth) + XROCE_BTH_PSN);
 }
 
+/*
+ * The headers up to the PSN, and their CRC: those of all packets that are @len bytes
+ * and have the same in the BTH.
+ */
+static noinline void xroce_head_set(struct xroce_qp *qp, u32 len, u64 start)
+{
+	struct xroce_av *av = &qp->av;
+	struct xroce_bth bth = {
+		.opcode = start,
+		.flags = start >> 8,
+		.pkey = cpu_to_be16(start >> 16),
+		.dqpn = cpu_to_be32(start >> 32),
+	};
+	u8 *p = qp->head;
+
+	memcpy(p, av->l3, sizeof(av->l3));
+	if (av->l3_len == XROCE_L4_LEN) {
+		xroce_put16(p + 2, len);
+		xroce_put16(p + 10, ~xroce_fold(av->csum + len));
+	} else {
+		xroce_put16(p + 4, len - XROCE_IP6_LEN);
+	}
+	xroce_put16(p + av->l3_len - 4, len - av->l3_len + XROCE_UDP_LEN);
+	memcpy(p + av->l3_len, &bth, sizeof(bth));
+	av->len = len;
+	av->bth = start;
+	av->crc = xroce_icrc_start(p);
+}
+
 /**
  * xroce_frame_new() - a request or response with all headers but the ICRC
  * @qp: the queue pair
  * @opcode: the BTH opcode
  * @psn: the PSN
  * @flags: XROCE_BTH_SE or 0
- * @ext: extension headers, but for the XRCETH
+ * @ext: extension headers, but for the XRCETH; NULL: the caller writes them
  * @ext_len: bytes of extended headers
  * @payload_len: bytes of payload, without padding
  *
@@ -168,30 +197,31 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 {
 	static const u8 zero[4];
 	struct xroce_av *av = &qp->av;
+	struct xroce_word word = { cpu_to_be32(psn) };
 	u32 pad = -payload_len & 3;
-	struct xroce_word xrceth;
 	struct xroce_frame *f;
-	struct xroce_bth bth;
 	u32 len, hdr;
 	u64 start;
 	u8 *p;
 
 	if (opcode != XROCE_CNP)
 		opcode |= qp->hot.transport;
-	hdr = av->l3_len + sizeof(bth);
+	hdr = av->l3_len + sizeof(struct xroce_bth);
 	if (XROCE_TRANSPORT(opcode) == XROCE_XRC && xroce_op_info(opcode) & XROCE_OP_XRCETH)
-		hdr += sizeof(xrceth);
+		hdr += sizeof(word);
 	len = hdr + ext_len + payload_len + pad + XROCE_ICRC_SIZE;
 	f = xroce_env_frame(qp, len);
 	if (!f) {
 		qp->nomem = true;
 		return NULL;
 	}
-	f->is.kind = XROCE_FRAME_REQ;
-	f->is.psn = psn;
-	f->is.since = qp->req.since_ackreq;
-	f->is.again = xroce_psn_diff(psn, qp->hot.max) >= 0 ? 0 :
-		      qp->req.asking ? XROCE_CNT_ASKED : XROCE_CNT_RETRANS;
+	f->is = (struct xroce_staged) {
+		.psn = psn,
+		.since = qp->req.since_ackreq,
+		.kind = XROCE_FRAME_REQ,
+		.again = xroce_psn_diff(psn, qp->hot.max) >= 0 ? 0 :
+			 qp->req.asking ? XROCE_CNT_ASKED : XROCE_CNT_RETRANS,
+	};
 	f->l2_len = av->l2_len;
 	f->bth = av->l3_len;
 	f->route = av->route;
@@ -200,36 +230,25 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	f->payload = hdr + ext_len;
 
 	p = f->seg[0].p;
+	flags |= XROCE_BTH_MIG | pad << 4;
+	start = (u64)qp->hot.dest_qpn << 32 | (u32)qp->pkey << 16 | flags << 8 | opcode;
+	if (av->len != len || av->bth != start)
+		xroce_head_set(qp, len, start);
+	f->crc = av->crc;
 	/* Lengths that the compiler knows: no calls. The next overwrites the rest. */
 	memcpy(p - av->l2_len, av->l2, sizeof(av->l2));
-	if (av->l3_len == XROCE_L4_LEN) {
-		memcpy(p, av->l3, XROCE_L4_LEN);
-		xroce_put16(p + 2, len);
-		xroce_put16(p + 10, ~xroce_fold(av->csum + len));
-	} else {
-		memcpy(p, av->l3, XROCE_L6_LEN);
-		xroce_put16(p + 4, len - XROCE_IP6_LEN);
+	if (av->l3_len == XROCE_L4_LEN)
+		memcpy(p, qp->head, XROCE_L4_LEN + XROCE_BTH_PSN);
+	else
+		memcpy(p, qp->head, XROCE_L6_LEN + XROCE_BTH_PSN);
+	memcpy(p + av->l3_len + XROCE_BTH_PSN, &word, sizeof(word));
+	if (hdr != av->l3_len + sizeof(struct xroce_bth)) {
+		word.v = cpu_to_be32(qp->req.srqn);
+		memcpy(p + hdr - sizeof(word), &word, sizeof(word));
 	}
-	xroce_put16(p + av->l3_len - 4, len - av->l3_len + XROCE_UDP_LEN);
-	bth.opcode = opcode;
-	bth.flags = flags | XROCE_BTH_MIG | pad << 4;
-	bth.pkey = cpu_to_be16(qp->pkey);
-	bth.dqpn = cpu_to_be32(qp->hot.dest_qpn);
-	bth.apsn = cpu_to_be32(psn);
-	memcpy(p + av->l3_len, &bth, sizeof(bth));
-	start = (u64)qp->hot.dest_qpn << 32 | (u32)qp->pkey << 16 | bth.flags << 8 | opcode;
-	if (av->len != len || av->bth != start)
-		av->crc = xroce_icrc_start(p);
-	av->len = len;
-	av->bth = start;
-	f->crc = av->crc;
-	if (hdr != av->l3_len + sizeof(bth)) {
-		xrceth.v = cpu_to_be32(qp->req.srqn);
-		memcpy(p + hdr - sizeof(xrceth), &xrceth, sizeof(xrceth));
-	}
-	if (ext_len == sizeof(struct xroce_reth))
-		memcpy(p + hdr, ext, sizeof(struct xroce_reth));
-	else if (ext_len)
+	if (ext && ext_len == sizeof(struct xroce_aeth))
+		memcpy(p + hdr, ext, sizeof(struct xroce_aeth));
+	else if (ext && ext_len)
 		memcpy(p + hdr, ext, ext_len);
 	if (pad)
 		xroce_frame_write(f, f->payload + payload_len, zero, pad);

@@ -30,22 +30,15 @@
 /* What each service offers (IBTA table 46). */
 static bool xroce_wqe_offered(const struct xroce_qp *qp, u8 wr)
 {
+	if (wr <= XROCE_WR_SEND_WITH_IMM)
+		return wr >= XROCE_WR_SEND || qp->hot.transport != XROCE_UD;
 	/* Registration names kernel memory: it is for those who may. */
 	if (xroce_wr_is_local(wr))
 		return qp->hot.transport != XROCE_UD &&
 		       (wr != XROCE_WR_REG_MR || qp->req.trusted);
-	switch (qp->hot.transport) {
-	case XROCE_RC:
-	case XROCE_XRC:
-		return wr <= XROCE_WR_ATOMIC_FETCH_AND_ADD ||
-		       wr == XROCE_WR_SEND_WITH_INV || wr == XROCE_WR_FLUSH ||
-		       wr == XROCE_WR_ATOMIC_WRITE;
-	case XROCE_UC:
-		return wr <= XROCE_WR_SEND_WITH_IMM;
-	case XROCE_UD:
-		return wr == XROCE_WR_SEND || wr == XROCE_WR_SEND_WITH_IMM;
-	}
-	return false;
+	return xroce_qp_reliable(qp) &&
+	       (wr <= XROCE_WR_ATOMIC_FETCH_AND_ADD || wr == XROCE_WR_SEND_WITH_INV ||
+		wr == XROCE_WR_FLUSH || wr == XROCE_WR_ATOMIC_WRITE);
 }
 
 /* Once its length is known: what asks for responses. */
@@ -161,14 +154,18 @@ bool xroce_req_pull(struct xroce_qp *qp)
 	u32 n = xroce_req_posted(req);
 
 	if (!n) {
-		if (READ_ONCE(req->polled))
+		if (READ_ONCE(req->polled)) {
+			req->dry = true;
 			return false;
+		}
 		WRITE_ONCE(ring->wake, 1);
 		/* Pairs with the user's barrier between prod and wake. */
 		smp_mb();
 		n = xroce_req_posted(req);
-		if (!n)
+		if (!n) {
+			req->dry = true;
 			return false;
+		}
 	}
 	WRITE_ONCE(ring->wake, 0);
 	for (n = min(n, XROCE_PULL_MAX); n; n--)
@@ -270,7 +267,7 @@ void xroce_req_drained(struct xroce_qp *qp)
 }
 
 /* Complete what is acknowledged; an entry that cannot be sent fails in turn. */
-static void xroce_req_done(struct xroce_qp *qp)
+static void __flatten xroce_req_done(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 	struct xroce_swq *e;
@@ -538,11 +535,12 @@ static bool xroce_req_asks(struct xroce_qp *qp, bool signalled)
 	if (req->cur == req->tail && !xroce_req_pull(qp))
 		return false;
 	return xroce_req_blocked(qp, req->cur) ||
-	       xroce_wr_is_local(xroce_req_wqe(req, req->cur)->opcode);
+	       (!xroce_req_swq(req, req->cur)->plain &&
+		xroce_wr_is_local(xroce_req_wqe(req, req->cur)->opcode));
 }
 
 /* Account for a packet built for the PSNs [next, next + n). */
-static void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e, u32 n)
+static inline void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e, u32 n)
 {
 	struct xroce_hot *hot = &qp->hot;
 	struct xroce_req *req = &qp->req;
@@ -552,7 +550,8 @@ static void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e, u32 n
 		hot->max = hot->next;
 	if (((hot->next - e->psn) & XROCE_PSN_MASK) >= e->npsn)
 		req->cur++;
-	xroce_req_arm(qp);
+	if (!req->waiting)
+		xroce_req_arm(qp);
 }
 
 /* The payload of a request. Return: @f, or NULL: the work request has failed. */
@@ -562,12 +561,19 @@ static struct xroce_frame *xroce_req_fill(struct xroce_qp *qp,
 					  struct xroce_swq *e, u32 off, u32 len)
 {
 	struct xroce_io io = { .frame = f, .off = f->payload };
+	const struct xroce_sge *sge = wqe->sge;
+	bool ok;
 
 	if (wqe->flags & XROCE_WR_INLINE) {
 		xroce_frame_write(f, f->payload, wqe->inline_data + off, len);
 		return f;
 	}
-	if (xroce_sge_copy(qp, wqe->sge, wqe->num_sge, 0, off, len, &io))
+	/* From one piece of memory, mostly. */
+	if (wqe->num_sge == 1 && !qp->req.trusted)
+		ok = xroce_mr_copy(qp, sge->lkey, 0, sge->addr + off, len, &io);
+	else
+		ok = xroce_sge_copy(qp, sge, wqe->num_sge, 0, off, len, &io);
+	if (ok)
 		return f;
 	xroce_env_frame_free(f);
 	e->status = XROCE_WC_LOC_PROT_ERR;
@@ -640,9 +646,10 @@ static struct xroce_frame *xroce_awrite_frame(struct xroce_qp *qp,
 	return f ? xroce_req_fill(qp, f, wqe, e, 0, sizeof(u64)) : NULL;
 }
 
-static struct xroce_frame *xroce_req_read(struct xroce_qp *qp,
-					  const struct xroce_send_wqe *wqe,
-					  struct xroce_swq *e)
+/* Apart: the headers that it has on the stack cost others the stack's guard. */
+static noinline struct xroce_frame *xroce_req_read(struct xroce_qp *qp,
+						   const struct xroce_send_wqe *wqe,
+						   struct xroce_swq *e)
 {
 	struct xroce_req *req = &qp->req;
 	u32 psn = qp->hot.next, n = 1;
@@ -671,23 +678,19 @@ static struct xroce_frame *xroce_req_read(struct xroce_qp *qp,
 	return f;
 }
 
-/* The opcode of a SEND or WRITE packet, by work request and place. */
-static u8 xroce_req_opcode(u8 wr, bool first, bool last)
-{
-	bool write = wr <= XROCE_WR_RDMA_WRITE_WITH_IMM;
-	bool imm = wr == XROCE_WR_RDMA_WRITE_WITH_IMM || wr == XROCE_WR_SEND_WITH_IMM;
-
-	if (!last) {
-		if (first)
-			return write ? XROCE_WRITE_FIRST : XROCE_SEND_FIRST;
-		return write ? XROCE_WRITE_MIDDLE : XROCE_SEND_MIDDLE;
-	}
-	if (wr == XROCE_WR_SEND_WITH_INV)
-		return first ? XROCE_SEND_ONLY_INV : XROCE_SEND_LAST_INV;
-	if (first)
-		return (write ? XROCE_WRITE_ONLY : XROCE_SEND_ONLY) + imm;
-	return (write ? XROCE_WRITE_LAST : XROCE_SEND_LAST) + imm;
-}
+/* The opcodes of SENDs and WRITEs, by work request, and whether first and last. */
+static const u8 xroce_req_ops[][2][2] = {
+	[XROCE_WR_RDMA_WRITE] = { { XROCE_WRITE_MIDDLE, XROCE_WRITE_LAST },
+				  { XROCE_WRITE_FIRST, XROCE_WRITE_ONLY } },
+	[XROCE_WR_RDMA_WRITE_WITH_IMM] = { { XROCE_WRITE_MIDDLE, XROCE_WRITE_LAST_IMM },
+					   { XROCE_WRITE_FIRST, XROCE_WRITE_ONLY_IMM } },
+	[XROCE_WR_SEND] = { { XROCE_SEND_MIDDLE, XROCE_SEND_LAST },
+			    { XROCE_SEND_FIRST, XROCE_SEND_ONLY } },
+	[XROCE_WR_SEND_WITH_IMM] = { { XROCE_SEND_MIDDLE, XROCE_SEND_LAST_IMM },
+				     { XROCE_SEND_FIRST, XROCE_SEND_ONLY_IMM } },
+	[XROCE_WR_SEND_WITH_INV] = { { XROCE_SEND_MIDDLE, XROCE_SEND_LAST_INV },
+				     { XROCE_SEND_FIRST, XROCE_SEND_ONLY_INV } },
+};
 
 /* Where a datagram goes; the handle belongs to the user as long as BH are off. */
 static bool xroce_req_path(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
@@ -707,6 +710,40 @@ static bool xroce_req_path(struct xroce_qp *qp, const struct xroce_send_wqe *wqe
 	return true;
 }
 
+/* The extension headers of a SEND or WRITE, at @p. */
+static void xroce_req_ext(const struct xroce_qp *qp, const struct xroce_send_wqe *wqe,
+			  const struct xroce_swq *e, u32 info, u8 *p)
+{
+	if (info & XROCE_OP_DETH) {
+		*(struct xroce_deth *)p = (struct xroce_deth) {
+			/* With its highest bit set it is the QP's (10.2.5). */
+			.qkey = cpu_to_be32((s32)wqe->ud.remote_qkey < 0 ?
+					    qp->qkey : wqe->ud.remote_qkey),
+			.sqpn = cpu_to_be32(qp->hot.qpn),
+		};
+		p += sizeof(struct xroce_deth);
+	}
+	if (info & XROCE_OP_RETH) {
+		*(struct xroce_reth *)p = (struct xroce_reth) {
+			.va = cpu_to_be64(wqe->rdma.remote_addr),
+			.rkey = cpu_to_be32(wqe->rdma.rkey),
+			.len = cpu_to_be32(e->len),
+		};
+		p += sizeof(struct xroce_reth);
+	}
+	if (info & XROCE_OP_IMM)
+		*(struct xroce_word *)p = (struct xroce_word) { wqe->imm };
+	if (info & XROCE_OP_INV)
+		*(struct xroce_word *)p = (struct xroce_word) { cpu_to_be32(wqe->inv_rkey) };
+}
+
+static u32 xroce_req_ext_len(u32 info)
+{
+	return (info & XROCE_OP_DETH ? sizeof(struct xroce_deth) : 0) +
+	       (info & XROCE_OP_RETH ? sizeof(struct xroce_reth) : 0) +
+	       (info & (XROCE_OP_IMM | XROCE_OP_INV) ? sizeof(struct xroce_word) : 0);
+}
+
 static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 					  const struct xroce_send_wqe *wqe,
 					  struct xroce_swq *e)
@@ -717,51 +754,28 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	bool last = done + 1 == e->npsn, signalled;
 	struct xroce_req *req = &qp->req;
 	struct xroce_frame *f;
-	u8 ext[sizeof(struct xroce_reth) + sizeof(struct xroce_word)];
-	u32 ext_len = 0, info;
+	u32 ext_len, info;
 	u8 op;
 
-	if (qp->hot.transport == XROCE_UD && !xroce_req_path(qp, wqe)) {
-		e->status = XROCE_WC_LOC_QP_OP_ERR;
-		return NULL;
+	op = xroce_req_ops[wqe->opcode][!done][last];
+	info = xroce_op_tab[op];
+	if (qp->hot.transport == XROCE_UD) {
+		if (!xroce_req_path(qp, wqe)) {
+			e->status = XROCE_WC_LOC_QP_OP_ERR;
+			return NULL;
+		}
+		info |= XROCE_OP_DETH;
 	}
-	op = xroce_req_opcode(wqe->opcode, !done, last);
-	info = xroce_op_info(op | qp->hot.transport);
-	if (info & XROCE_OP_DETH) {
-		struct xroce_deth eth = {
-			/* With its highest bit set it is the QP's (10.2.5). */
-			.qkey = cpu_to_be32((s32)wqe->ud.remote_qkey < 0 ?
-					    qp->qkey : wqe->ud.remote_qkey),
-			.sqpn = cpu_to_be32(qp->hot.qpn),
-		};
-
-		memcpy(ext, &eth, sizeof(eth));
-		ext_len += sizeof(eth);
-	}
-	if (info & XROCE_OP_RETH) {
-		struct xroce_reth eth = {
-			.va = cpu_to_be64(wqe->rdma.remote_addr),
-			.rkey = cpu_to_be32(wqe->rdma.rkey),
-			.len = cpu_to_be32(e->len),
-		};
-
-		memcpy(ext, &eth, sizeof(eth));
-		ext_len += sizeof(eth);
-	}
-	if (info & (XROCE_OP_IMM | XROCE_OP_INV)) {
-		struct xroce_word word = {
-			.v = info & XROCE_OP_IMM ? wqe->imm :
-			     cpu_to_be32(wqe->inv_rkey),
-		};
-
-		memcpy(ext + ext_len, &word, sizeof(word));
-		ext_len += sizeof(word);
-	}
+	ext_len = xroce_req_ext_len(info);
 	/* A solicited event is for what consumes a receive (IBTA 9.2.3). */
 	f = xroce_frame_new(qp, op, qp->hot.next,
 			    last && (wqe->flags & XROCE_WR_SOLICITED) ?
-			    XROCE_BTH_SE : 0, ext, ext_len, len);
-	if (!f || !xroce_req_fill(qp, f, wqe, e, off, len))
+			    XROCE_BTH_SE : 0, NULL, ext_len, len);
+	if (!f)
+		return NULL;
+	if (ext_len)
+		xroce_req_ext(qp, wqe, e, info, f->seg[0].p + f->payload - ext_len);
+	if (!xroce_req_fill(qp, f, wqe, e, off, len))
 		return NULL;
 	xroce_req_sent(qp, e, 1);
 	if (!xroce_qp_reliable(qp))
@@ -837,9 +851,9 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 			return NULL;
 		wqe = xroce_req_wqe(&qp->req, qp->req.cur);
 		qp->req.srqn = wqe->rdma.xrc_srqn & XROCE_QPN_MASK;
-		if (xroce_wqe_is_read(wqe))
+		if (!e->plain && xroce_wqe_is_read(wqe))
 			return xroce_req_read(qp, wqe, e);
-		if (!xroce_wr_is_local(wqe->opcode))
+		if (e->plain || !xroce_wr_is_local(wqe->opcode))
 			return xroce_req_send(qp, wqe, e);
 		xroce_req_local(qp, wqe, e);
 	}

@@ -45,12 +45,13 @@ static struct xroce_frame *xroce_paced_next(struct xroce_qp *qp)
 
 static u32 xroce_stage(struct xroce_qp *qp, u32 most)
 {
+	const struct xroce_req *req = &qp->req;
 	struct xroce_frame *f;
 	u32 n = 0;
 
 	while (n < most) {
 		f = xroce_resp_owes(qp) ? xroce_resp_next(qp) : NULL;
-		if (!f && !qp->nomem)
+		if (!f && !qp->nomem && !(req->dry && req->cur == req->tail))
 			f = xroce_paced_next(qp);
 		if (!f)
 			break;
@@ -146,6 +147,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 			xroce_qp_send_error(qp);
 		qp->nomem = false;
 		qp->again = false;
+		qp->req.dry = false;
 		/* One finds out as well as many whether there is room again. */
 		most = qp->full ? 1 : XROCE_BATCH - qp->less;
 		n = xroce_stage(qp, most);

@@ -297,8 +297,8 @@ bug uc-timer req 'req->waiting || !xroce_qp_reliable(qp)' 'req->waiting'
 bug uc-early req 'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))' \
 	'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))\n\t\txroce_req_advance(qp, qp->hot.next);\n\tif (!xroce_qp_reliable(qp))'
 bug uc-late tx 'xroce_req_advance(qp, qp->hot.next);' ';'
-bug uc-invalidate req 'return wr <= XROCE_WR_SEND_WITH_IMM;' \
-	'return wr <= XROCE_WR_SEND_WITH_IMM || wr == XROCE_WR_SEND_WITH_INV;'
+bug uc-invalidate req 'if (wr <= XROCE_WR_SEND_WITH_IMM)' \
+	'if (wr <= XROCE_WR_SEND_WITH_IMM || wr == XROCE_WR_SEND_WITH_INV)'
 bug moved-path qp 'if (mask & XROCE_ATTR_AV) {' \
 	'if (mask & XROCE_ATTR_AV) {\n\t\tqp->resets++;'
 
