@@ -20,6 +20,7 @@ enum xroce_parse_error {
 
 /**
  * struct xroce_pkt - a parsed packet, in host byte order
+ * All before @psn follows from what stands before that in the BTH, and the length.
  * @info: &enum xroce_op_flags of @opcode
  * @hdr_len: bytes of BTH and extension headers
  * @payload_len: bytes of payload, without pad and ICRC
@@ -39,10 +40,7 @@ struct xroce_pkt {
 	u8 opcode;
 	u8 flags;
 	u8 pad;
-	union {
-		u8 syndrome;
-		u8 flush;
-	};
+	bool becn;
 	u16 pkey;
 	u16 hdr_len;
 	u32 info;
@@ -50,7 +48,10 @@ struct xroce_pkt {
 	u32 qpn;
 	u32 psn;
 	bool ackreq;
-	bool becn;
+	union {
+		u8 syndrome;
+		u8 flush;
+	};
 	u32 msn;
 	u32 rkey;
 	u32 dma_len;
@@ -64,38 +65,21 @@ struct xroce_pkt {
 };
 
 /**
- * xroce_parse() - parse the transport headers of one packet
- * @pkt: filled in; defined only when XROCE_PARSE_OK is returned
+ * xroce_parse_rest() - parse the PSN and the extension headers
+ * @pkt: a packet of which all before @pkt->psn is filled in
  * @p: the BTH
- * @end: end of the bytes that may be read at @p; the first XROCE_MAX_HDR bytes
- *	of the packet, or all of it where it is shorter
- * @len: bytes of UDP payload: BTH up to and including the ICRC
+ * @end: as for xroce_parse(); the BTH is before it
  *
  * Return: &enum xroce_parse_error.
  */
-static __always_inline int xroce_parse(struct xroce_pkt *pkt, const u8 *p,
-				       const u8 *end, u32 len)
+static __always_inline int xroce_parse_rest(struct xroce_pkt *pkt, const u8 *p,
+					    const u8 *end)
 {
 	const struct xroce_bth *bth = (const void *)p;
-	u32 info, tail;
+	u32 info = pkt->info, apsn = be32_to_cpu(bth->apsn);
 
-	if (p + sizeof(*bth) > end || len < sizeof(*bth) + XROCE_ICRC_SIZE)
-		return XROCE_PARSE_SHORT;
-	info = xroce_op_info(bth->opcode);
-	if (!info)
-		return XROCE_PARSE_OPCODE;
-	if (XROCE_BTH_TVER(bth->flags))
-		return XROCE_PARSE_TVER;
-
-	pkt->opcode = bth->opcode;
-	pkt->flags = bth->flags;
-	pkt->pad = XROCE_BTH_PAD(bth->flags);
-	pkt->info = info;
-	pkt->pkey = be16_to_cpu(bth->pkey);
-	pkt->qpn = be32_to_cpu(bth->dqpn) & XROCE_QPN_MASK;
-	pkt->becn = be32_to_cpu(bth->dqpn) & XROCE_BTH_BECN;
-	pkt->psn = be32_to_cpu(bth->apsn) & XROCE_PSN_MASK;
-	pkt->ackreq = be32_to_cpu(bth->apsn) & XROCE_BTH_ACKREQ;
+	pkt->psn = apsn & XROCE_PSN_MASK;
+	pkt->ackreq = apsn & XROCE_BTH_ACKREQ;
 	p += sizeof(*bth);
 	pkt->hdr_len = sizeof(*bth);
 
@@ -178,6 +162,42 @@ static __always_inline int xroce_parse(struct xroce_pkt *pkt, const u8 *p,
 			pkt->rkey = be32_to_cpu(x->v);
 		pkt->hdr_len += 4;
 	}
+	return XROCE_PARSE_OK;
+}
+
+/**
+ * xroce_parse() - parse the transport headers of one packet
+ * @pkt: filled in; defined only when XROCE_PARSE_OK is returned
+ * @p: the BTH
+ * @end: end of the bytes that may be read at @p; the first XROCE_MAX_HDR bytes
+ *	of the packet, or all of it where it is shorter
+ * @len: bytes of UDP payload: BTH up to and including the ICRC
+ *
+ * Return: &enum xroce_parse_error.
+ */
+static __always_inline int xroce_parse(struct xroce_pkt *pkt, const u8 *p,
+				       const u8 *end, u32 len)
+{
+	const struct xroce_bth *bth = (const void *)p;
+	u32 info, tail;
+
+	if (p + sizeof(*bth) > end || len < sizeof(*bth) + XROCE_ICRC_SIZE)
+		return XROCE_PARSE_SHORT;
+	info = xroce_op_info(bth->opcode);
+	if (!info)
+		return XROCE_PARSE_OPCODE;
+	if (XROCE_BTH_TVER(bth->flags))
+		return XROCE_PARSE_TVER;
+
+	pkt->opcode = bth->opcode;
+	pkt->flags = bth->flags;
+	pkt->pad = XROCE_BTH_PAD(bth->flags);
+	pkt->info = info;
+	pkt->pkey = be16_to_cpu(bth->pkey);
+	pkt->qpn = be32_to_cpu(bth->dqpn) & XROCE_QPN_MASK;
+	pkt->becn = be32_to_cpu(bth->dqpn) & XROCE_BTH_BECN;
+	if (xroce_parse_rest(pkt, p, end))
+		return XROCE_PARSE_SHORT;
 
 	tail = pkt->hdr_len + XROCE_ICRC_SIZE;
 	if (len < tail)
