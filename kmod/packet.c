@@ -151,17 +151,18 @@ int xroce_packet_init(void)
 }
 
 /* What the core is to see, up to @end linear; of what is beyond the caller tells. */
-static void krx_init(struct xroce_krx *krx, struct xroce_link *link,
+static void krx_init(struct xroce_krx *krx, struct xroce_dev *dev,
 		     const u8 *l3, const u8 *bth, const void *end, u32 len)
 {
 	krx->skb = NULL;
 	krx->xdp = NULL;
 	krx->bth = bth;
 	krx->linear = (const u8 *)end - bth;
-	krx->rx.dev = &link->dev;
+	krx->rx.dev = dev;
 	krx->rx.known = this_cpu_ptr(xroce_known);
 	krx->rx.l3 = l3;
 	krx->rx.len = len;
+	krx->rx.whole = 0;
 	krx->rx.vlan = XROCE_NO_VLAN;
 	krx->rx.vid = 0;
 	krx->rx.ce = INET_ECN_is_ce(xroce_l3_dsfield(l3));
@@ -193,7 +194,7 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	krx.off = udp + sizeof(struct udphdr);
 	if (!pskb_may_pull(skb, krx.off + min_t(u32, len, XROCE_MAX_HDR)))
 		goto drop;
-	krx_init(&krx, link, skb_network_header(skb), skb->data + krx.off,
+	krx_init(&krx, &link->dev, skb_network_header(skb), skb->data + krx.off,
 		 skb_tail_pointer(skb), len);
 	krx.skb = skb;
 	krx.rx.vlan = skb_vlan_tag_present(skb) ? skb_vlan_tag_get(skb) :
@@ -225,8 +226,9 @@ void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f)
 	u32 head = xroce_l3_len(l3) + sizeof(struct udphdr);
 	struct xroce_krx krx;
 
-	krx_init(&krx, link, l3, l3 + head, xdp.data_end, f->len - head);
+	krx_init(&krx, &link->dev, l3, l3 + head, xdp.data_end, f->len - head);
 	krx.xdp = &xdp;
+	krx.rx.known = NULL;	/* for their CRC, which it has not */
 	krx.rx.vlan = f->l2_len == VLAN_ETH_HLEN ?
 		      ntohs(((struct vlan_ethhdr *)l2)->h_vlan_TCI) :
 		      ndev_vlan(link->ndev);
@@ -245,26 +247,6 @@ static bool ndev_is_plain(const struct net_device *ndev)
 	       !netif_is_l3_slave(ndev);
 }
 
-/*
- * What the stack would have checked on the way to the socket: that a frame is
- * for this host, whole, and as its checksums say. One with a checksum over UDP,
- * which no RoCEv2 device sends, is left to it.
- */
-static bool xdp_is_whole(struct xdp_buff *xdp, struct xroce_encap *e)
-{
-	const u8 *data = xdp->data, *end = xdp->data_end;
-	const struct udphdr *udp;
-
-	if (xroce_encap_parse(e, data, end, xdp_get_buff_len(xdp)) !=
-	    XROCE_ENCAP_ROCE || e->opts ||
-	    !ether_addr_equal_unaligned(data, xdp->rxq->dev->dev_addr))
-		return false;
-	if (e->bth + min_t(u32, e->len, XROCE_MAX_HDR) > end)
-		return false;
-	udp = (const void *)e->l4;
-	return !udp->check && (e->version != 4 || !ip_fast_csum(e->l3, 5));
-}
-
 /**
  * xroce_xdp_no_tag() - may a frame be of a VLAN that it does not show
  * @xdp: the frame
@@ -281,46 +263,103 @@ bool xroce_xdp_no_tag(const struct xdp_buff *xdp)
 	       !list_empty(&dev->adj_list.upper) && !eth_type_vlan(eth->h_proto);
 }
 
+/*
+ * What the stack would have checked on the way to the socket: that a frame is whole,
+ * and as its checksums say. One with a checksum over UDP, which no RoCEv2 device
+ * sends, is left to it.
+ */
+static noinline bool xdp_parse(struct xdp_buff *xdp, struct xroce_krx *krx)
+{
+	const u8 *data = xdp->data, *end = xdp->data_end;
+	struct xroce_encap e;
+
+	if (xroce_encap_parse(&e, data, end, xdp_get_buff_len(xdp)) != XROCE_ENCAP_ROCE ||
+	    e.opts || e.bth + min_t(u32, e.len, XROCE_MAX_HDR) > end)
+		return false;
+	if (((const struct udphdr *)e.l4)->check ||
+	    (e.version == 4 && ip_fast_csum(e.l3, 5)))
+		return false;
+	krx_init(krx, NULL, e.l3, e.bth, end, e.len);
+	krx->rx.whole = e.l4 - e.l3 + e.ip_len;
+	return !xroce_rx_parse(&krx->rx);
+}
+
+/*
+ * The same of a frame with the headers of one that was found so. All that was looked
+ * at stands in them, but for the length of the frame and what is before them.
+ */
+static bool xdp_same(struct xdp_buff *xdp, struct xroce_krx *krx)
+{
+	const u8 *data = xdp->data, *end = xdp->data_end, *l3 = data + ETH_HLEN, *bth;
+	const struct xroce_known *k;
+
+	if (((const struct ethhdr *)data)->h_proto == htons(ETH_P_8021Q))
+		l3 += VLAN_HLEN;
+	bth = l3 + xroce_l3_len(l3) + sizeof(struct udphdr);
+	if (xroce_get16(l3 - 2) != (l3[0] >> 4 == 4 ? ETH_P_IP : ETH_P_IPV6) ||
+	    bth + sizeof(struct xroce_bth) > end)
+		return false;
+	k = xroce_known_find(this_cpu_ptr(xroce_known), l3, bth);
+	if (!k || !k->whole)
+		return false;
+	/* Where it is not in one piece, its headers are. */
+	if (k->whole > end - l3 && (k->whole > xdp_get_buff_len(xdp) - (l3 - data) ||
+				    bth + XROCE_MAX_HDR > end))
+		return false;
+	krx_init(krx, NULL, l3, bth, end, k->len);
+	krx->rx.is = k;
+	return xroce_known_parse(k, &krx->rx.pkt, bth);
+}
+
 /* A tag of the kind that the QP sends, of its VLAN as is known, or none as the QP. */
 static bool same_l2(const struct xroce_av *av, const u8 *l2, u32 len)
 {
 	const struct vlan_ethhdr *is = (const void *)l2;
 	const struct vlan_ethhdr *own = (const void *)av->l2;
 
-	if (len != av->l2_len)
-		return false;
-	return len == ETH_HLEN ||
-	       (len == VLAN_ETH_HLEN && is->h_vlan_proto == own->h_vlan_proto);
+	return len == av->l2_len &&
+	       (len == ETH_HLEN ||
+		(len == VLAN_ETH_HLEN && is->h_vlan_proto == own->h_vlan_proto));
 }
 
 /**
  * xroce_rx_xdp() - whose is a frame where the driver put it
- * @link: of the netdev that it came by
  * @xdp: the frame; not changed
  * @krx: filled in
  *
  * BH off, natively or from a cpumap. Finds what the socket would have brought to
- * a connected QP; the rest is the stack's, which also counts what is wrong.
+ * a connected QP of a link on the netdev; the rest is the stack's, which also counts
+ * what is wrong.
  *
  * Return: the QP, or NULL.
  */
-struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
-			      struct xroce_krx *krx)
+struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 {
-	const u8 *data = xdp->data;
-	struct xroce_encap e;
+	const struct net_device *dev = xdp->rxq->dev;
+	const struct vlan_ethhdr *eth = xdp->data;
+	const struct xroce_link *link;
 	struct xroce_qp *qp;
 
-	if (!ndev_is_plain(link->ndev) || !xdp_is_whole(xdp, &e) || xroce_xdp_no_tag(xdp))
+	/* What has its headers not all here is the stack's. */
+	if (xdp->data + VLAN_ETH_HLEN + sizeof(struct iphdr) > xdp->data_end ||
+	    !ndev_is_plain(dev) ||
+	    !ether_addr_equal_unaligned(eth->h_dest, dev->dev_addr) || xroce_xdp_no_tag(xdp))
 		return NULL;
-	krx_init(krx, link, e.l3, e.bth, xdp->data_end, e.len);
+	if (!xdp_same(xdp, krx) && !xdp_parse(xdp, krx))
+		return NULL;
+	/* A group's number, and that of QP 1, is none of these. */
+	qp = xroce_table_qp(krx->rx.pkt.qpn);
+	if (!qp || qp->transport == XROCE_UD)
+		return NULL;
+	link = xroce_dev_link(qp->dev);
+	if (link->ndev != dev || !net_eq(dev_net(dev), link->net))
+		return NULL;
+	krx->rx.dev = qp->dev;
 	krx->xdp = xdp;
-	if (xroce_rx_parse(&krx->rx) || krx->rx.pkt.qpn == XROCE_MCAST_QPN)
-		return NULL;
-	if (e.l3 - data == VLAN_ETH_HLEN)
-		krx->rx.vid = ntohs(((struct vlan_ethhdr *)data)->h_vlan_TCI) & VLAN_VID_MASK;
-	qp = xroce_rx_find(&krx->rx);
-	if (!qp || qp->transport == XROCE_UD || !same_l2(&qp->av, data, e.l3 - data))
-		return NULL;
-	return qp;
+	if (krx->rx.l3 == (const u8 *)(eth + 1))
+		krx->rx.vid = ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK;
+	/* Pairs with the release in xroce_qp_modify(). */
+	krx->rx.gen = smp_load_acquire(&qp->gen);
+	return same_l2(&qp->av, xdp->data, krx->rx.l3 - (const u8 *)eth) &&
+	       xroce_rx_from(&krx->rx, &qp->av) ? qp : NULL;
 }

@@ -19,7 +19,6 @@
  * struct xroce_pass - a packet that a program has
  * @krx: the packet
  * @qp: whose it is, locked; NULL: this CPU's pass is free
- * @link: of the netdev that it came by
  * @sent: to this CPU, by the program of another
  * @given: the hot block was given out: nothing in it is to be believed
  * @done: something was done with the packet: it is not the core's any more
@@ -28,7 +27,6 @@
 struct xroce_pass {
 	struct xroce_krx krx;
 	struct xroce_qp *qp;
-	struct xroce_link *link;
 	bool sent;
 	bool given;
 	bool done;
@@ -57,16 +55,6 @@ static void hot_mend(struct xroce_pass *p)
 static void hot_keep(struct xroce_pass *p)
 {
 	memcpy(p->kept, &p->qp->hot, sizeof(p->kept));
-}
-
-static struct xroce_link *xdp_link(const struct xdp_buff *xdp)
-{
-	struct xroce_link *link;
-
-	if (xroce_xdp_is_generic(xdp->rxq))
-		return NULL;
-	link = xroce_link_by_ndev_rcu(xdp->rxq->dev);
-	return link && link->ndev == xdp->rxq->dev ? link : NULL;
 }
 
 /* The ICRC is checked before the lock is taken and anything changes. */
@@ -149,15 +137,14 @@ __bpf_kfunc struct xroce_pass *bpf_xroce_begin(struct xdp_md *ctx, int *why)
 {
 	struct xroce_pass *p = this_cpu_ptr(&xroce_passes);
 	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
-	struct xroce_link *link = xdp_link(xdp);
 	struct xroce_qp *qp;
 	int cpu;
 
 	*why = XROCE_XDP_RX_LEFT;
 	/* A second one would be a second lock. */
-	if (!link || p->qp)
+	if (p->qp || xroce_xdp_is_generic(xdp->rxq))
 		return NULL;
-	qp = xroce_rx_xdp(link, xdp, &p->krx);
+	qp = xroce_rx_xdp(xdp, &p->krx);
 	if (!qp)
 		return NULL;
 	/* A cpumap's queue is its own, and nobody registers it. */
@@ -169,12 +156,11 @@ __bpf_kfunc struct xroce_pass *bpf_xroce_begin(struct xdp_md *ctx, int *why)
 	}
 	if (!pass_lock(qp, &p->krx.rx)) {
 		pass_came(p, qp);
-		xroce_trace_rx_xdp(link, xdp, p->krx.rx.verdict);
+		xroce_trace_rx_xdp(xroce_dev_link(qp->dev), xdp, p->krx.rx.verdict);
 		*why = XROCE_XDP_RX_TAKEN;
 		return NULL;
 	}
 	p->qp = qp;
-	p->link = link;
 	p->given = false;
 	p->done = false;
 	return p;
@@ -259,7 +245,7 @@ __bpf_kfunc void bpf_xroce_end(struct xroce_pass *p, u32 how)
 	if (how == XROCE_PASS_DROP && !p->done)
 		p->krx.rx.verdict = XROCE_VERDICT_XDP + XROCE_XDP_DROP_POLICY;
 	p->qp = NULL;
-	xroce_trace_rx_xdp(p->link, p->krx.xdp, p->krx.rx.verdict);
+	xroce_trace_rx_xdp(xroce_dev_link(p->krx.rx.dev), p->krx.xdp, p->krx.rx.verdict);
 }
 
 __bpf_kfunc_end_defs();

@@ -518,8 +518,7 @@ void xroce_packet_exit(void);
 void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb);
 void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f);
 bool xroce_xdp_no_tag(const struct xdp_buff *xdp);
-struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
-			      struct xroce_krx *krx);
+struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx);
 
 /* Whom a packet is for. */
 static inline void xroce_l3_dgid(const u8 *l3, union ib_gid *gid)

@@ -16,6 +16,7 @@
 #include <xroce/counters.h>
 #include <xroce/hot.h>
 #include <xroce/icrc.h>
+#include <xroce/known.h>
 #include <xroce/parse.h>
 
 #define XROCE_MAX_SGE		32
@@ -481,18 +482,6 @@ struct xroce_qp {
 	struct xroce_staged staged[XROCE_BATCH];
 };
 
-#define XROCE_KNOWN		128	/* a power of two: 8 KiB */
-
-/**
- * struct xroce_known - how a received packet began
- * @head: from the IP header to the end of the BTH
- * @crc: the ICRC of that up to the PSN
- */
-struct xroce_known {
-	u8 head[XROCE_ICRC_HEAD_MAX];
-	u32 crc;
-};
-
 /**
  * struct xroce_rx - a received packet
  * @l3: IPv4 or IPv6 header without options, UDP, and of the BTH and what follows
@@ -504,6 +493,8 @@ struct xroce_known {
  * @ce: the network marked congestion
  * @looped: this host's own, never out of its memory: without an ICRC
  * @known: XROCE_KNOWN of them, this CPU's alone, or NULL
+ * @is: the one of them that it begins as, or NULL
+ * @whole: to be known of those that begin so, see &struct xroce_known
  * @verdict: what became of it, set by xroce_rx(): XROCE_CNT_RX_PKTS, or the
  *	counter of why it was dropped or not executed; to a group, by the last QP
  */
@@ -511,8 +502,10 @@ struct xroce_rx {
 	struct xroce_pkt pkt;
 	struct xroce_dev *dev;
 	struct xroce_known *known;
+	const struct xroce_known *is;
 	const u8 *l3;
 	u32 len;
+	u32 whole;
 	u32 gen;
 	u16 vlan;
 	u16 vid;
@@ -609,7 +602,6 @@ void xroce_qp_flush(struct xroce_qp *qp);
 
 /* tx.c */
 void xroce_qp_run(struct xroce_qp *qp);
-bool xroce_qp_pending(const struct xroce_qp *qp);
 void xroce_qp_timer(struct xroce_qp *qp);
 /* tx.c: build, under the QP's lock. */
 struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
@@ -654,7 +646,6 @@ void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx);
 /* rx.c */
 void xroce_rx(struct xroce_rx *rx);
 u32 xroce_rx_parse(struct xroce_rx *rx);
-struct xroce_qp *xroce_rx_find(struct xroce_rx *rx);
 void xroce_rx_drop(struct xroce_rx *rx, u32 why);
 bool xroce_rx_begin(struct xroce_qp *qp, struct xroce_rx *rx);
 void xroce_rx_core(struct xroce_qp *qp, struct xroce_rx *rx);
@@ -665,7 +656,6 @@ void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx);
 void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
 		  u8 tclass, u8 hop_limit, u32 flow_label, u16 sport);
 void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit);
-bool xroce_av_match(const struct xroce_av *av, const u8 *l3);
 u32 xroce_icrc_start(const u8 *l3);
 void xroce_frame_icrc(struct xroce_frame *f);
 void xroce_frame_write_parts(struct xroce_frame *f, u32 off, const u8 *src, u32 len);
@@ -768,6 +758,22 @@ static inline void xroce_qp_verdict(struct xroce_qp *qp, enum xroce_counter c)
 {
 	qp->verdict = c;
 	xroce_qp_count(qp, c, 1);
+}
+
+/* Did a packet with this IP header come from the peer of this path to its address. */
+static inline bool xroce_av_match(const struct xroce_av *av, const u8 *l3)
+{
+	if (l3[0] >> 4 != av->l3[0] >> 4)
+		return false;
+	if (l3[0] >> 4 == 4)
+		return !memcmp(l3 + 12, av->l3 + 16, 4) && !memcmp(l3 + 16, av->l3 + 12, 4);
+	return !memcmp(l3 + 8, av->l3 + 24, 16) && !memcmp(l3 + 24, av->l3 + 8, 16);
+}
+
+/* Did a packet come from the peer of this path to its address, by its VLAN. */
+static inline bool xroce_rx_from(const struct xroce_rx *rx, const struct xroce_av *av)
+{
+	return xroce_av_match(av, rx->l3) && (rx->vid == av->vid || rx->looped);
 }
 
 /* Is an answer owed to the peer. */

@@ -13,16 +13,6 @@
 #define XROCE_L6_LEN	(XROCE_IP6_LEN + XROCE_UDP_LEN)
 #define XROCE_BTH_PSN	offsetof(struct xroce_bth, apsn)
 
-/* 0 if the eight bytes at @i are the same. */
-static __always_inline u64 xroce_differ(const u8 *a, const u8 *b, u32 i)
-{
-	u64 x, y;
-
-	memcpy(&x, a + i, sizeof(x));
-	memcpy(&y, b + i, sizeof(y));
-	return x ^ y;
-}
-
 static void xroce_put16(u8 *p, u32 v)
 {
 	p[0] = v >> 8;
@@ -102,20 +92,6 @@ void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit)
 	} else {
 		ip[7] = hop_limit;
 	}
-}
-
-/**
- * xroce_av_match() - did a packet come from this peer to this address
- * @av: the address vector
- * @l3: its IP header
- */
-bool xroce_av_match(const struct xroce_av *av, const u8 *l3)
-{
-	if (l3[0] >> 4 != av->l3[0] >> 4)
-		return false;
-	if (l3[0] >> 4 == 4)
-		return !memcmp(l3 + 12, av->l3 + 16, 4) && !memcmp(l3 + 16, av->l3 + 12, 4);
-	return !memcmp(l3 + 8, av->l3 + 24, 16) && !memcmp(l3 + 24, av->l3 + 8, 16);
 }
 
 /**
@@ -286,28 +262,18 @@ void xroce_frame_seal(struct xroce_frame *f)
 		xroce_frame_icrc(f);
 }
 
-/* The CRC up to the PSN, which is that of the last packet of its kind mostly. */
-static u32 xroce_rx_start(const struct xroce_rx *rx)
+/* The first of its kind, or not seen for long. */
+static const struct xroce_known *xroce_known_add(const struct xroce_rx *rx)
 {
-	const u8 *l3 = rx->l3;
-	bool v4 = l3[0] >> 4 == 4;
-	struct xroce_known *k = rx->known;
-	u64 differ;
+	u32 bth = rx->l3[0] >> 4 == 4 ? XROCE_L4_LEN : XROCE_L6_LEN;
+	struct xroce_known *k = xroce_known_slot(rx->known, rx->l3 + bth);
 
-	if (!k)
-		return xroce_icrc_start(l3);
-	k += (rx->pkt.opcode ^ rx->pkt.qpn) % XROCE_KNOWN;
-	differ = xroce_differ(k->head, l3, 0) | xroce_differ(k->head, l3, 8) |
-		 xroce_differ(k->head, l3, 16) | xroce_differ(k->head, l3, 24);
-	differ |= v4 ? xroce_differ(k->head, l3, 28) :
-		  xroce_differ(k->head, l3, 32) |
-		  xroce_differ(k->head, l3, 40) | xroce_differ(k->head, l3, 48);
-	if (differ) {
-		memcpy(k->head, l3, (v4 ? XROCE_L4_LEN : XROCE_L6_LEN) +
-		       sizeof(struct xroce_bth));
-		k->crc = xroce_icrc_start(k->head);
-	}
-	return k->crc;
+	memcpy(k->head, rx->l3, bth + sizeof(struct xroce_bth));
+	memcpy(k->pkt, &rx->pkt, sizeof(k->pkt));
+	k->crc = xroce_icrc_start(k->head);
+	k->len = rx->len;
+	k->whole = rx->whole;
+	return k;
 }
 
 /**
@@ -316,7 +282,10 @@ static u32 xroce_rx_start(const struct xroce_rx *rx)
  */
 bool xroce_rx_icrc_ok(struct xroce_rx *rx)
 {
-	return rx->looped ||
-	       xroce_env_rx_crc(rx, xroce_rx_start(rx), XROCE_BTH_PSN,
-				rx->len - XROCE_BTH_PSN) == XROCE_ICRC_GOOD;
+	if (rx->looped)
+		return true;
+	if (!rx->is && rx->known)
+		rx->is = xroce_known_add(rx);
+	return xroce_env_rx_crc(rx, rx->is ? rx->is->crc : xroce_icrc_start(rx->l3),
+				XROCE_BTH_PSN, rx->len - XROCE_BTH_PSN) == XROCE_ICRC_GOOD;
 }

@@ -122,6 +122,19 @@ void xroce_rx_core(struct xroce_qp *qp, struct xroce_rx *rx)
 	}
 }
 
+/*
+ * Is there reason to call xroce_qp_run(). It may say yes too often. While @wake is 0
+ * the user rings no doorbell: a run that the window stopped has to be followed by
+ * another, if only to find the ring empty and say so.
+ */
+static bool xroce_qp_pending(const struct xroce_qp *qp)
+{
+	const struct xroce_req *req = &qp->req;
+
+	return xroce_resp_owes(qp) || (xroce_qp_sends(qp) && !req->rnr_until &&
+	       (req->cur != req->tail || (!req->polled && !READ_ONCE(req->ring->wake))));
+}
+
 /**
  * xroce_rx_end() - what a packet leaves to be sent is sent soon; drop the lock
  * @qp: the queue pair
@@ -160,6 +173,11 @@ static void xroce_rx_group(struct xroce_rx *rx)
 		xroce_rx_drop(rx, XROCE_CNT_DROP_GROUP);
 }
 
+static const u8 *rx_bth(const struct xroce_rx *rx)
+{
+	return rx->l3 + (rx->l3[0] >> 4 == 4 ? 20 : 40) + 8;
+}
+
 /**
  * xroce_rx_parse() - look at a packet's transport headers
  * @rx: the packet; @rx->pkt is filled in
@@ -168,21 +186,31 @@ static void xroce_rx_group(struct xroce_rx *rx)
  */
 u32 xroce_rx_parse(struct xroce_rx *rx)
 {
-	const u8 *bth = rx->l3 + (rx->l3[0] >> 4 == 4 ? 20 : 40) + 8;
+	const u8 *bth = rx_bth(rx);
 	int bad;
 
+	rx->is = NULL;
 	bad = xroce_parse(&rx->pkt, bth,
 			  bth + min_t(u32, rx->len, XROCE_MAX_HDR), rx->len);
 	return bad ? xroce_parse_drop[bad] : 0;
 }
 
-/**
- * xroce_rx_find() - whose packet is this
- * @rx: a parsed packet, to no group; @rx->verdict: why it is nobody's
- *
- * BH off. Return: the QP, whose addresses it has, or NULL.
- */
-struct xroce_qp *xroce_rx_find(struct xroce_rx *rx)
+/* Return: as xroce_rx_parse(). */
+static u32 xroce_rx_look(struct xroce_rx *rx)
+{
+	const struct xroce_known *k = NULL;
+	const u8 *bth = rx_bth(rx);
+
+	if (rx->known && rx->len >= sizeof(struct xroce_bth))
+		k = xroce_known_find(rx->known, rx->l3, bth);
+	if (!k || k->len != rx->len || !xroce_known_parse(k, &rx->pkt, bth))
+		return xroce_rx_parse(rx);
+	rx->is = k;
+	return 0;
+}
+
+/* Whose packet is this; @rx->verdict: why it is nobody's. */
+static struct xroce_qp *xroce_rx_find(struct xroce_rx *rx)
 {
 	struct xroce_qp *qp = xroce_env_qp(rx->dev, rx->pkt.qpn);
 
@@ -192,9 +220,7 @@ struct xroce_qp *xroce_rx_find(struct xroce_rx *rx)
 	rx->verdict = XROCE_CNT_DROP_ADDR;
 	/* Pairs with the release in xroce_qp_modify(). */
 	rx->gen = smp_load_acquire(&qp->gen);
-	if (qp->transport == XROCE_UD ? !xroce_env_local(rx) :
-	    !xroce_av_match(&qp->av, rx->l3) ||
-	    (rx->vid != qp->av.vid && !rx->looped))
+	if (qp->transport == XROCE_UD ? !xroce_env_local(rx) : !xroce_rx_from(rx, &qp->av))
 		return NULL;
 	return qp;
 }
@@ -210,7 +236,7 @@ void xroce_rx(struct xroce_rx *rx)
 	struct xroce_qp *qp;
 	u32 drop;
 
-	drop = xroce_rx_parse(rx);
+	drop = xroce_rx_look(rx);
 	if (drop) {
 		xroce_rx_drop(rx, drop);
 		return;

@@ -198,24 +198,6 @@ void xroce_qp_run(struct xroce_qp *qp)
 }
 
 /**
- * xroce_qp_pending() - is there reason to call xroce_qp_run()
- * @qp: the queue pair
- *
- * Under the QP's lock. It may say yes too often. While @wake is 0 the user rings
- * no doorbell: a run that the window stopped has to be followed by another, if
- * only to find the ring empty and say so.
- */
-bool xroce_qp_pending(const struct xroce_qp *qp)
-{
-	const struct xroce_req *req = &qp->req;
-
-	if (xroce_resp_owes(qp))
-		return true;
-	return xroce_qp_sends(qp) && !req->rnr_until &&
-	       (req->cur != req->tail || (!req->polled && !READ_ONCE(req->ring->wake)));
-}
-
-/**
  * xroce_qp_timer() - the time asked for by xroce_env_timer() has come
  * @qp: the queue pair
  */

@@ -51,6 +51,9 @@ void sim_way_rx(struct xroce_krx *krx)
 {
 	int by = -1;
 
+	/* What no packet is compared with before is what all is held against. */
+	if (way == SIM_SOCKET)
+		krx->rx.known = NULL;
 	/* Not sim_rnd(): the world is to be the same. */
 	if (way == SIM_NATIVE || (way == SIM_MIXED && sim_mix(++packets) & 1))
 		by = native_rx(krx);

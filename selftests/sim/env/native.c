@@ -13,10 +13,6 @@
 /* What of the module they need; the header itself is the kernel's. */
 #define XROCE_H
 
-struct xroce_link {
-	struct net_device *ndev;
-};
-
 struct xroce_kqp {
 	int steered;
 	unsigned long steered_at;
@@ -24,7 +20,6 @@ struct xroce_kqp {
 };
 
 static struct net_device ndev;
-static struct xroce_link the_link = { .ndev = &ndev };
 static struct xroce_kqp not_steered = { .steered = XROCE_XDP_CPU_STAY };
 
 #define HZ				1000
@@ -39,22 +34,31 @@ static struct xroce_kqp not_steered = { .steered = XROCE_XDP_CPU_STAY };
 #define xroce_qp_kqp(qp)		((void)(qp), &not_steered)
 #define xroce_steer_cpu(kqp)		((kqp)->steered)
 #define xroce_xdp_is_generic(rxq)	(!(rxq))
-#define xroce_link_by_ndev_rcu(dev)	((dev) == &ndev ? &the_link : NULL)
 #define xroce_trace_rx_xdp(link, xdp, is) ((xdp)->krx->rx.verdict = (is))
 
 /* As in kmod/packet.c, once the frame has been found to be whole. */
-static struct xroce_qp *xroce_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp,
-				     struct xroce_krx *krx)
+static struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 {
+	const struct xroce_known *k = NULL;
+	struct xroce_rx *rx = &krx->rx;
 	struct xroce_qp *qp;
 
-	(void)link;
 	*krx = *xdp->krx;
 	krx->xdp = xdp;
-	if (xroce_rx_parse(&krx->rx) || krx->rx.pkt.qpn == XROCE_MCAST_QPN)
+	if (rx->known && krx->nhead >= sizeof(struct xroce_bth))
+		k = xroce_known_find(rx->known, rx->l3, krx->head);
+	rx->whole = krx->head + rx->len - rx->l3;
+	if (k && k->whole && k->whole <= rx->whole)
+		rx->len = k->len;
+	else
+		k = NULL;
+	if ((!k || !xroce_known_parse(k, &rx->pkt, krx->head)) && xroce_rx_parse(rx))
 		return NULL;
-	qp = xroce_rx_find(&krx->rx);
-	return qp && qp->transport != XROCE_UD ? qp : NULL;
+	qp = xroce_env_qp(rx->dev, rx->pkt.qpn);
+	if (!qp || qp->transport == XROCE_UD || qp->dev != rx->dev)
+		return NULL;
+	rx->gen = smp_load_acquire(&qp->gen);
+	return xroce_rx_from(rx, &qp->av) ? qp : NULL;
 }
 
 #include <kmod/pass.c>
