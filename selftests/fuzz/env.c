@@ -301,8 +301,14 @@ u32 xroce_env_crc(u32 crc, const void *p, u32 len)
 u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 {
 	struct xroce_krx *krx = container_of(rx, struct xroce_krx, rx);
+	struct xroce_pkt pkt;
 
 	MUST((u64)off + len <= rx->len);
+	/* One that begins as another is parsed as if it did not. */
+	memcpy(&pkt, &rx->pkt, sizeof(pkt));
+	MUST(!xroce_parse(&pkt, krx->head, krx->head + min_t(u32, rx->len, XROCE_MAX_HDR),
+			  rx->len));
+	MUST(!memcmp(&pkt, &rx->pkt, sizeof(pkt)));
 	return fuzz_crc(crc, krx->head + off, len);
 }
 
@@ -336,7 +342,7 @@ static void rx_by(struct xroce_krx *krx)
 void fuzz_rx(const u8 *ip, u32 len)
 {
 	u32 hdr = (ip[0] >> 4 == 4 ? 20 : 40) + 8;
-	struct xroce_krx krx = { .rx.dev = &env.dev };
+	struct xroce_krx krx = { .rx.dev = &env.dev, .rx.known = env.known };
 	u32 linear;
 	u8 *p;
 

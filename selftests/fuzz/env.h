@@ -53,6 +53,7 @@ struct fuzz_env {
 	struct fuzz_wire wire[WIRE_MAX];
 	u32 wires;
 	u64 count[XROCE_CNT_MAX];
+	struct xroce_known known[XROCE_KNOWN];
 };
 
 extern struct fuzz_env env;

@@ -538,8 +538,14 @@ u32 xroce_env_rx_crc(struct xroce_rx *rx, u32 crc, u32 off, u32 len)
 {
 	SIM_OUTSIDE();
 	struct xroce_krx *s = container_of(rx, struct xroce_krx, rx);
+	struct xroce_pkt pkt;
 	u32 n;
 
+	/* One that begins as another is parsed as if it did not. */
+	memcpy(&pkt, &rx->pkt, sizeof(pkt));
+	sim_check(!xroce_parse(&pkt, s->head, s->head + s->nhead, rx->len) &&
+		  !memcmp(&pkt, &rx->pkt, sizeof(pkt)),
+		  "opcode %02x, %u bytes: parsed otherwise", s->head[0], rx->len);
 	rx_range(rx, off, len);
 	if (off < s->nhead) {
 		n = min(len, s->nhead - off);

@@ -20,7 +20,7 @@ quick=(none ack-one-more no-implied-nak nak-outlives-gap atomic-again
 	no-flush-unsignalled double-completion revoked-used any-source:forged
 	uc-first-in-message:sqe ud-any-qkey sqe-is-err srq-limit-again cnp-storm
 	local-fails-again:loss way-any-psn:quiet way-never-placed:clean
-	place-says-ok:rnr)
+	place-says-ok:rnr known-any-kind:corrupt known-rest:quiet)
 only=("$@") count=0 fails=0
 [ $# -gt 0 ] || [ -n "${XROCE_ALL:-}" ] || only=("${quick[@]}")
 
@@ -59,7 +59,8 @@ plant() {
 }
 
 # bug NAME FILE OLD NEW - FILE is one of the core's, or, where native XDP has it:
-# `pass` (kmod/pass.c), `program` (bpf/pass.h), `hot` (hot.h as the program has it)
+# `pass` (kmod/pass.c), `program` (bpf/pass.h), `hot` or `known` (hot.h, known.h as the
+# program has them)
 bug() {
 	local name=$1 file=$2 object=core-$2 from=$tmp/$2.c way status start=$SECONDS
 	wanted "$name" || return 0
@@ -67,7 +68,7 @@ bug() {
 	case $file in
 	pass)	set -- ../../kmod/pass.c kmod/pass.c "$3" "$4" ;;
 	program) set -- ../../bpf/pass.h bpf/pass.h "$3" "$4" ;;
-	hot)	set -- ../../include/xroce/hot.h xroce/hot.h "$3" "$4" ;;
+	hot|known) set -- ../../include/xroce/"$file.h" xroce/"$file.h" "$3" "$4" ;;
 	*)	set -- $core/"$file.c" "" "$3" "$4" ;;
 	esac
 	[ -z "$2" ] || object=native from=env/native.c
@@ -85,7 +86,7 @@ bug() {
 	fi
 	# the core alone is seen best in more worlds
 	case $object:$name in
-	native:*|*:place-*) way=both ;;
+	native:*|*:place-*|*:known-*) way=both ;;
 	*)	way=socket ;;
 	esac
 	timeout 120 "$tmp/sim" -p 20 -x -m $way "${scenario[@]}" >"$tmp/out" 2>&1
@@ -276,10 +277,16 @@ bug qp-right-ignored resp '!(qp->access & XROCE_REMOTE_READ) ||' ''
 bug receive-overflow resp \
 	'pkt->payload_len > resp->wqe->len - resp->offset) {' '0) {'
 bug any-device rx 'if (!qp || qp->dev != rx->dev)' 'if (!qp)'
-bug any-source rx '!xroce_av_match(&qp->av, rx->l3)' '0'
+bug any-source rx '!xroce_rx_from(rx, &qp->av)' '0'
 bug any-icrc rx '(!xroce_rx_icrc_ok(rx))\n\t\txroce_rx_drop(rx, XROCE_CNT_DROP_ICRC);\n\telse if (qp' \
 	'(0)\n\t\t;\n\telse if (qp'
-bug known-otherwise net 'xroce_differ(k->head, l3, 0) |' '0 |'
+bug known-otherwise known 'xroce_differ(k->head, l3, 0) |' '0 |'
+bug known-any-kind known 'xroce_differ(k->head, l3, 28)' '0'
+bug known-any-kind-6 known 'xroce_differ(k->head, l3, 48)' '0'
+bug known-rest known 'return !xroce_parse_rest(pkt, bth, bth + len);' 'return true;'
+bug known-elsewhere net 'k->crc = xroce_icrc_start(k->head);' ''
+bug known-not-parsed net 'memcpy(k->pkt, &rx->pkt, sizeof(k->pkt));' ''
+bug known-any-source pass 'qp = xroce_rx_xdp(xdp, &p->krx);' 'qp = xroce_rx_xdp(xdp, &p->krx); if (!qp && p->krx.rx.is) qp = xroce_env_qp(p->krx.rx.dev, p->krx.rx.pkt.qpn);'
 bug any-pkey rx '(pkt->pkey ^ qp->pkey) & 0x7fff ||' '0 &&'
 
 # UC: whole or not at all

@@ -42,17 +42,17 @@ static struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx
 	const struct xroce_known *k = NULL;
 	struct xroce_rx *rx = &krx->rx;
 	struct xroce_qp *qp;
+	u32 ip;
 
 	*krx = *xdp->krx;
+	ip = rx->l3[0] >> 4 == 4 ? 20 : 40;
 	krx->xdp = xdp;
-	if (rx->known && krx->nhead >= sizeof(struct xroce_bth))
-		k = xroce_known_find(rx->known, rx->l3, krx->head);
-	rx->whole = krx->head + rx->len - rx->l3;
-	if (k && k->whole && k->whole <= rx->whole)
-		rx->len = k->len;
-	else
-		k = NULL;
-	if ((!k || !xroce_known_parse(k, &rx->pkt, krx->head)) && xroce_rx_parse(rx))
+	rx->whole = ip + 8 + rx->len;
+	if (rx->known && rx->len >= sizeof(struct xroce_bth))
+		k = xroce_known_find(rx->known, rx->l3, rx->l3 + ip + 8);
+	if (k && k->whole == rx->whole && xroce_known_parse(k, &rx->pkt, rx->l3 + ip + 8))
+		rx->is = k;
+	else if (xroce_rx_parse(rx))
 		return NULL;
 	qp = xroce_env_qp(rx->dev, rx->pkt.qpn);
 	if (!qp || qp->transport == XROCE_UD || qp->dev != rx->dev)
