@@ -9,6 +9,10 @@
  *   frames judge IF SMAC DMAC MAP	send each and hold the program's counters,
  *					the map with that id, against what is due
  *   frames ignore IF SMAC DMAC MAP	the same where DMAC is not the netdev's
+ *   frames alike IF SMAC DMAC QPN SIP DIP HOW
+ *					send an ACK to a QP, with a fault that
+ *					its headers from IP to BTH do not show,
+ *					and one without
  *
  * Needs root. QP 17 is nobody's here.
  */
@@ -259,6 +263,38 @@ static int judge(const char *ifname, const u8 *macs, u32 map_id, bool ours)
 	return tap_end();
 }
 
+static void alike(char **arg, const u8 *macs)
+{
+	struct packet pk = {
+		.opcode = 0x11, .hdr = 4, .qpn = atoi(arg[5]),
+		.tags = !strcmp(arg[8], "tagged"),
+	};
+	u32 len = packet_make(&pk, frame);
+	u8 *ip = frame + pk.l3;
+	int fd = open_socket(arg[2]);
+
+	memcpy(frame, macs, 12);
+	if (inet_pton(AF_INET, arg[6], ip + 12) != 1 || inet_pton(AF_INET, arg[7], ip + 16) != 1)
+		die("addresses");
+	packet_ip4_csum(ip);
+	packet_seal(ip, len - pk.bth);
+	memcpy(got, frame, 12);
+	memcpy(got + 12, ip - 2, len - pk.l3 + 2);
+	if (!strcmp(arg[8], "short"))
+		len--;
+	else if (!strcmp(arg[8], "padded"))
+		len += 9;
+	else if (!strcmp(arg[8], "spoiled"))
+		frame[len - 1] ^= 1;
+	else if (!strcmp(arg[8], "astray"))
+		frame[5] ^= 1;
+	if (send(fd, frame, len, 0) != (ssize_t)len)
+		die(arg[8]);
+	len = pk.len - pk.l3 + 14;
+	if (send(fd, got, len, 0) != (ssize_t)len)
+		die("the same");
+}
+
 int main(int argc, char **argv)
 {
 	u8 macs[12];
@@ -277,6 +313,10 @@ int main(int argc, char **argv)
 	parse_mac(macs, argv[4]);
 	if (argc == 5 && !strcmp(argv[1], "send")) {
 		send_all(argv[2], macs);
+		return 0;
+	}
+	if (argc == 9 && !strcmp(argv[1], "alike")) {
+		alike(argv, macs);
 		return 0;
 	}
 	if (argc == 6 && !strcmp(argv[1], "judge"))
