@@ -68,6 +68,13 @@ static bool received_ok(const struct xroce_encap *e)
 	return xroce_rx_icrc_ok(&rx);
 }
 
+static bool icrc_ok(struct xroce_rx *rx, struct xroce_known *known)
+{
+	rx->known = known;
+	rx->is = known ? xroce_known_find(known, rx->l3, rx_bth) : NULL;
+	return xroce_rx_icrc_ok(rx);
+}
+
 /*
  * A head that was seen is as good as computed anew, and one that differs from it
  * in any byte is not taken for it.
@@ -78,19 +85,17 @@ static bool known_ok(const struct xroce_encap *e)
 	u32 i, head = e->bth - e->l3, len = head + e->len;
 	u8 *p = malloc(len);
 	struct xroce_rx rx = { .l3 = p, .len = e->len };
-	bool ok = true, anew;
+	bool ok = true;
 
 	memcpy(p, e->l3, len);
 	rx_bth = p + head;
 	for (i = 0; i < head + 12; i++) {
-		rx.known = known;
-		ok &= xroce_rx_icrc_ok(&rx) && xroce_rx_icrc_ok(&rx);
+		ok &= icrc_ok(&rx, known) && icrc_ok(&rx, known) && rx.is;
 		/* Of another version it would be of another length. */
 		p[i] ^= i ? 0x81 : 0x01;
-		rx.known = NULL;
-		anew = xroce_rx_icrc_ok(&rx);
-		rx.known = known;
-		ok &= xroce_rx_icrc_ok(&rx) == anew;
+		/* From the PSN on it is not of the head. */
+		ok &= !!xroce_known_find(known, p, rx_bth) == (i >= head + 8);
+		ok &= icrc_ok(&rx, known) == icrc_ok(&rx, NULL);
 		p[i] = e->l3[i];
 	}
 	free(p);
