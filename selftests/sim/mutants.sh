@@ -142,7 +142,7 @@ bug wrong-msn resp 'rd->msn = xroce_psn_add(qp->hot.msn, 1);' \
 bug no-ackreq req 'if (signalled || req->asking' 'if (req->asking'
 
 # a device without room, and a QP changed in SQD
-bug room-never comp ' && !(qp->full && xroce_qp_sends(qp)))' ')'
+bug room-never comp ' && (!qp->full || !xroce_qp_sends(qp)))' ')'
 bug room-late tx '\t\t\txroce_room(qp);' '\t\t\tqp->full = 0;'
 bug room-any tx '(f->kind != XROCE_FRAME_REQ || f->psn' '(0 && f->psn'
 bug room-asked tx 'f->again == XROCE_CNT_ASKED)' '0)'
@@ -247,8 +247,8 @@ bug nothing-since tx '!qp->again && ' ''
 bug untaken-sent-twice req 'if (!f->again && ' 'if (0 && '
 bug untaken-answer-lost tx 'xroce_resp_untaken(qp, f);' ';'
 bug untaken-after-reset tx 'if (qp->resets == life) {' 'if (1) {'
-bug dropped-lost tx 'xroce_env_timer(qp, xroce_env_now() +
-						    (XROCE_FULL_WAIT << qp->full));' ';'
+bug dropped-lost tx 'xroce_env_timer(qp, xroce_env_now() + (XROCE_FULL_WAIT << qp->full));' \
+	';'
 
 # completions
 bug no-flush-unsignalled req \
