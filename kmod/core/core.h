@@ -44,12 +44,15 @@
  * @cwnd_init: window of a new connection, packets
  * @cwnd_max: the most it grows to, packets
  * @cnp_gap: the least between two CNPs of a QP, ns
+ * @less: than XROCE_BATCH so many are staged at a time, since it took no more of
+ *	any QP's: a hint
  * @count: counters, where the environment has them on each CPU
  */
 struct xroce_dev {
 	u32 cwnd_init;
 	u32 cwnd_max;
 	u32 cnp_gap;
+	u32 less;
 	u64 __percpu *count;
 };
 
@@ -429,7 +432,6 @@ struct xroce_resp {
  * @again: someone else has come meanwhile, who leaves his work to the first
  * @nomem: a frame was not to be had; the run is tried again
  * @full: runs in a row that found no room in the device, up to XROCE_FULL_MOST
- * @less: than XROCE_BATCH so many are staged at a time, since the device took no more
  * @xrcd: XRC target: its domain, compared only. It sends nothing, and has @rq,
  *	@rcq and @resp.pd only while a request is executed: of the queue named
  * @established: XROCE_EVENT_COMM_EST has been raised
@@ -469,7 +471,6 @@ struct xroce_qp {
 	u32 qkey;
 	u16 pkey;
 	u8 full;
-	u8 less;
 	u8 verdict;
 	u8 err_status;
 	u8 err_nak;

@@ -128,7 +128,7 @@ static void xroce_room(struct xroce_qp *qp)
 void xroce_qp_run(struct xroce_qp *qp)
 {
 	u32 budget = xroce_qp_reliable(qp) ? XROCE_RUN_BUDGET : XROCE_RUN_BUDGET_LOSSY;
-	u32 i, n, most, taken, life;
+	u32 i, n, most, taken, life, less;
 
 	spin_lock(&qp->lock);
 	if (qp->sending) {
@@ -149,7 +149,8 @@ void xroce_qp_run(struct xroce_qp *qp)
 		qp->again = false;
 		qp->req.dry = false;
 		/* One finds out as well as many whether there is room again. */
-		most = qp->full ? 1 : XROCE_BATCH - qp->less;
+		less = READ_ONCE(qp->dev->less);
+		most = qp->full ? 1 : XROCE_BATCH - less;
 		n = xroce_stage(qp, most);
 		if (!n)
 			break;
@@ -164,9 +165,9 @@ void xroce_qp_run(struct xroce_qp *qp)
 		if (taken && qp->full)
 			xroce_room(qp);
 		if (taken < n)
-			qp->less = XROCE_BATCH - max(taken, 1u);
-		else
-			qp->less -= !!qp->less;
+			WRITE_ONCE(qp->dev->less, XROCE_BATCH - max(taken, 1u));
+		else if (less)
+			WRITE_ONCE(qp->dev->less, less - 1);
 		for (i = n; i-- > taken; )
 			xroce_untaken(qp, i, life);
 		/* What nobody will acknowledge is done now that it is taken. */

@@ -240,7 +240,7 @@ bug ask-forgotten req '|| !xroce_req_ask(qp))' '|| 1)'
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
 bug untaken-lost tx 'xroce_req_untaken(qp, f);' ';'
 bug untaken-unasked req 'if (f->again == XROCE_CNT_ASKED && ' 'if (0 && '
-bug never-less tx 'XROCE_BATCH - qp->less;' 'XROCE_BATCH;'
+bug never-less tx 'XROCE_BATCH - less;' 'XROCE_BATCH;'
 bug not-again tx '		qp->again = true;
 ' ''
 bug nothing-since tx '!qp->again && ' ''
