@@ -106,12 +106,13 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce
 /* The oldest READ or atomic to be answered, by PSN. */
 static struct xroce_rd *xroce_resp_oldest(struct xroce_resp *resp)
 {
+	u32 i, left = resp->rd_active;
 	struct xroce_rd *rd;
-	u32 i;
 
-	for (i = 0; i < resp->max_rd; i++) {
-		rd = xroce_rd_slot(resp, resp->rd_tail + i);
-		if (rd->state == XROCE_RD_ACTIVE)
+	/* From the newest on: those that are active came last, mostly. */
+	for (i = 1; i <= resp->max_rd; i++) {
+		rd = xroce_rd_slot(resp, resp->rd_tail + resp->max_rd - i);
+		if (rd->state == XROCE_RD_ACTIVE && !--left)
 			return rd;
 	}
 	return NULL;
