@@ -147,7 +147,7 @@ static bool frame_by_xdp(const struct xroce_kqp *kqp)
  *
  * Return: the frame, its bytes not initialised, or NULL.
  */
-struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
+__flatten struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 {
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
 	struct xroce_kframe *kf;

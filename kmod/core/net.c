@@ -231,6 +231,18 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 	return f;
 }
 
+/* The same of a frame in two pieces, apart, since it takes the stack. */
+static noinline void xroce_frame_icrc_parts(struct xroce_frame *f, u32 crc)
+{
+	u32 len = f->len - XROCE_ICRC_SIZE;
+	__le32 icrc;
+
+	if (len > f->seg[0].len)
+		crc = xroce_env_crc(crc, f->seg[1].p, len - f->seg[0].len);
+	icrc = cpu_to_le32(~crc);
+	xroce_frame_write(f, len, &icrc, sizeof(icrc));
+}
+
 /**
  * xroce_frame_icrc() - write the ICRC
  * @f: the frame, of which nothing else is to change any more
@@ -241,10 +253,12 @@ void xroce_frame_icrc(struct xroce_frame *f)
 	__le32 icrc;
 
 	crc = xroce_env_crc(f->crc, f->seg[0].p + psn, min(len, f->seg[0].len) - psn);
-	if (len > f->seg[0].len)
-		crc = xroce_env_crc(crc, f->seg[1].p, len - f->seg[0].len);
+	if (f->len > f->seg[0].len) {
+		xroce_frame_icrc_parts(f, crc);
+		return;
+	}
 	icrc = cpu_to_le32(~crc);
-	xroce_frame_write(f, len, &icrc, sizeof(icrc));
+	memcpy(f->seg[0].p + len, &icrc, sizeof(icrc));
 }
 
 /**
