@@ -176,6 +176,7 @@ bug read-goes-on-wrong answer 'off = ((rd->next - rd->psn)' \
 	'off = ((rd->next - rd->start)'
 bug duplicate-not-acked resp \
 	'if (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)) {' 'if (0) {'
+bug read-newest-first answer ' && !--left)' ')'
 bug late-read-fatal answer 'if (rd->again)\n\t\treturn;' ''
 bug local-fails-again req 'if (e->npsn && ((qp->hot' 'if (((qp->hot'
 bug local-again req 'e->npsn = 0;\n\tif (qp->req.cur++' 'if (qp->req.cur++'
