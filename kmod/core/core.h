@@ -173,7 +173,7 @@ struct xroce_rq {
 struct xroce_av {
 	u8 l3[48];
 	u8 l2[18];
-	u8 l2_len;	/* these four as in a frame: copied as one word */
+	u8 l2_len;	/* these four in the order of a frame */
 	u8 l3_len;
 	u8 route;
 	u8 prio;
