@@ -531,29 +531,35 @@ refused() {
 		[ "$was" = "$(n2 rdmatool -j link show "$RDMA2" | jq '.[0].prog')" ]
 }
 
-# silenced WHERE - the policy silences a QP, and no other
-silenced() {
-	local server pid qpn map dropped before received
-	before=$(counter "$NS2" "$RDMA2" xdp_drop_policy)
+# A pingpong between the hosts that does not end: $far, $near, and $qpn at h2
+endless() {
+	local received
 	received=$(counter "$NS2" "$RDMA2" rdma_recvs)
 	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -n 100000000 \
 		-g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" >"$TOPO_TMP/victim"
-	server=$!
+	far=$!
 	wait_for 10 tcp_listens 18515
 	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -n 100000000 \
 		-g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
-	pid=$!
+	near=$!
 	wait_for 10 eval "[ \$(counter $NS2 $RDMA2 rdma_recvs) -gt $((received + 100)) ]"
 	qpn=$(n2 rdmatool -j qp show type RC | jq '[.[] | select(.state == "RTS")][0].lqpn')
+}
+
+# silenced WHERE - the policy silences a QP, and no other
+silenced() {
+	local far near qpn map dropped before
+	before=$(counter "$NS2" "$RDMA2" xdp_drop_policy)
+	endless
 	map=$(bpftool -j map show | jq '[.[] | select(.name == "policy_every")][-1].id')
 	# all of its packets: its peer runs out of retries
 	try "$1: QP $qpn hears nothing more" bpftool map update id "$map" \
 		key $((qpn & 255)) $((qpn >> 8 & 255)) $((qpn >> 16)) 0 value 1 0 0 0
-	try "$1: and its peer gives up" wait_for 30 eval "! kill -0 $pid"
+	try "$1: and its peer gives up" wait_for 30 eval "! kill -0 $near"
 	dropped=$(($(counter "$NS2" "$RDMA2" xdp_drop_policy) - before))
 	try "$1: $dropped packets dropped and counted" [ "$dropped" -gt 3 ]
 	rc "$1: beside it" forward -m 1024 -r 10 mix
-	bg_end "$server"
+	bg_end "$far"
 }
 
 # What a policy is for, wherever packets are dealt with
@@ -631,19 +637,11 @@ alike() {
 
 # Packets of a QP that begin as others: what differs elsewhere counts as ever
 begin_alike() {
-	local qpn server client mac how
+	local qpn far near mac how
 	topo_direct 4200
 	try "two hosts" rdma_up
-	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -n 100000000 \
-		-g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" >/dev/null
-	server=$!
-	wait_for 10 tcp_listens 18515
-	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -n 100000000 \
-		-g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
-	client=$!
-	wait_for 10 eval "[ \$(counter $NS2 $RDMA2 rdma_recvs) -gt 100 ]"
-	qpn=$(n2 rdmatool -j qp show type RC | jq '[.[] | select(.state == "RTS")][0].lqpn')
-	kill -STOP "$server" "$client"
+	endless
+	kill -STOP "$far" "$near"
 	sleep 0.5
 	mac=$(mac "$NS2" "$ETH2")
 	for how in "whole 2 0 0" "whole 2 0 0" "padded 2 0 0" "short 1 1 0" "spoiled 1 0 1" \
@@ -653,9 +651,9 @@ begin_alike() {
 	try "another MAC address" n2 ip link set "$ETH2" address 02:00:00:00:07:02
 	try "$XROCE_XDP: for the old one" alike whole "$mac" "0 0 0"
 	try "$XROCE_XDP: for that" alike whole 02:00:00:00:07:02 "2 0 0"
-	kill -CONT "$server" "$client"
-	bg_end "$client"
-	bg_end "$server"
+	kill -CONT "$far" "$near"
+	bg_end "$near"
+	bg_end "$far"
 	try "QP $qpn is gone" wait_for 10 eval \
 		"! n2 rdmatool qp show type RC | grep -q 'lqpn $qpn '"
 	try "$XROCE_XDP: so are its packets" alike whole 02:00:00:00:07:02 "0 0 0"
