@@ -107,7 +107,22 @@ static int xroce_ib_query_port(struct ib_device *ib, u32 port, struct ib_port_at
 	attr->max_vl_num = 1;
 	attr->bad_pkey_cntr = xroce_env_total(&link->dev, XROCE_CNT_DROP_PKEY);
 	attr->qkey_viol_cntr = xroce_env_total(&link->dev, XROCE_CNT_DROP_QKEY);
-	return ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width);
+	/* Who asks may be making a namespace, which is not to fail for a link that ends. */
+	if (ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width)) {
+		attr->active_speed = IB_SPEED_SDR;
+		attr->active_width = IB_WIDTH_1X;
+	}
+	return 0;
+}
+
+/* What a host calls it, as rdma-ndd writes it; all else is as it is. */
+static int xroce_ib_modify_device(struct ib_device *ib, int mask,
+				  struct ib_device_modify *attr)
+{
+	if (mask & ~IB_DEVICE_MODIFY_NODE_DESC)
+		return -EOPNOTSUPP;
+	memcpy(ib->node_desc, attr->node_desc, sizeof(ib->node_desc));
+	return 0;
 }
 
 static int xroce_ib_immutable(struct ib_device *ib, u32 port,
@@ -290,6 +305,7 @@ static const struct ib_device_ops xroce_dev_ops = {
 	.get_dev_fw_str = xroce_ib_fw_str,
 	.get_link_layer = xroce_ib_link_layer,
 	.get_port_immutable = xroce_ib_immutable,
+	.modify_device = xroce_ib_modify_device,
 	.mmap = xroce_ib_mmap,
 	.mmap_free = xroce_ib_mmap_free,
 	.query_device = xroce_ib_query_device,

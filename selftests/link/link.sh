@@ -95,6 +95,12 @@ if [ "$xdp" != off ]; then
 	check "set xdp $xdp" n1 rdmatool link set xr1 xdp "$xdp"
 	check "they are pinned again" pinned xr1
 fi
+# as rdma-ndd writes it
+named() {
+	local desc=/sys/class/infiniband/xr1/node_desc
+	n1 sh -c "echo 'host xr1' >$desc && [ \"\$(cat $desc)\" = 'host xr1' ]"
+}
+check "node description set" named
 check "rdma link del deletes it" n1 rdma link del xr1
 check "device is gone" gone xr1
 check "no XDP is left" in_time xdp_is off

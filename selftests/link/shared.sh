@@ -106,4 +106,23 @@ try "$label: the peer's link goes" wait_for 20 gone xr2
 try "$label: and that of its netdev's other end" wait_for 20 gone xr1
 try "$label: and its socket" wait_for 20 silent "$NS4"
 try "$label: who had its address is there" exists xr3
+
+# A new namespace looks at every device there is, also at what just loses its netdev
+born_meanwhile() {
+	local round i pid status=0
+	for round in {1..4}; do
+		for i in {1..6}; do
+			ip -n "$NS4" link add "xm$i" type veth peer name "xn$i" &&
+				rdma_add "$NS4" xroce "xm$i" "xm$i" || return
+		done
+		for i in {1..6}; do echo "link del xm$i"; done | ip -n "$NS4" -batch - &
+		pid=$!
+		for i in {1..20}; do
+			ip netns add "h5-$$" && ip netns del "h5-$$" || status=1
+		done
+		wait "$pid" || status=1
+	done
+	return "$status"
+}
+try "$label: namespaces are made while links end" born_meanwhile
 tap_end
