@@ -7,10 +7,14 @@
 
 #include "xroce.h"
 
-/* A right to what no region has is an empty one. */
+/*
+ * A right to what no region has is an empty one, and what only regions have means
+ * nothing: programs have one set of flags for both.
+ */
 #define XROCE_QP_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
-			 IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT)
+			 IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT | \
+			 IB_ACCESS_MW_BIND | IB_ACCESS_OPTIONAL)
 
 static void kqp_free_rcu(struct rcu_head *rcu)
 {
@@ -130,6 +134,7 @@ static const u8 kqp_transport[] = {
 
 static int kqp_check_init(const struct ib_qp_init_attr *init, bool user)
 {
+	bool receives = !init->srq && init->qp_type != IB_QPT_XRC_INI;
 	const struct ib_qp_cap *cap = &init->cap;
 
 	if (init->rwq_ind_tbl || init->create_flags)
@@ -154,9 +159,9 @@ static int kqp_check_init(const struct ib_qp_init_attr *init, bool user)
 	    (!init->recv_cq && init->qp_type != IB_QPT_XRC_INI) ||
 	    (init->srq && init->srq->srq_type != IB_SRQT_BASIC) ||
 	    cap->max_send_wr > XROCE_MAX_QP_WR ||
-	    cap->max_recv_wr > XROCE_MAX_QP_WR ||
 	    cap->max_send_sge > XROCE_MAX_SGE ||
-	    cap->max_recv_sge > XROCE_MAX_SGE ||
+	    (receives && (cap->max_recv_wr > XROCE_MAX_QP_WR ||
+			  cap->max_recv_sge > XROCE_MAX_SGE)) ||
 	    cap->max_inline_data > XROCE_MAX_INLINE)
 		return -EINVAL;
 	return 0;

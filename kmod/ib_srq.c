@@ -58,7 +58,6 @@ static int xroce_ib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 		return -EOPNOTSUPP;
 	if (!init->attr.max_wr || init->attr.max_wr > XROCE_MAX_QP_WR ||
 	    init->attr.max_sge > XROCE_MAX_SGE ||
-	    init->attr.srq_limit > init->attr.max_wr ||
 	    (udata && udata->outlen < sizeof(resp)))
 		return -EINVAL;
 	srq = kzalloc(sizeof(*srq), GFP_KERNEL_ACCOUNT);
@@ -74,7 +73,6 @@ static int xroce_ib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 		goto err_count;
 	srq->ib = ib;
 	srq->rq.pd = ib->pd;
-	srq->rq.limit = init->attr.srq_limit;
 	srq->max_wr = init->attr.max_wr;
 	refcount_set(&srq->users, 1);
 	init_completion(&srq->gone);

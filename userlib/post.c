@@ -69,6 +69,8 @@ static int ring_uverbs(struct ibv_qp *qp)
 /**
  * xroce_ring() - tell the kernel to look at the rings of a QP, both of them
  *
+ * Other errors than EIO are not the kernel's: a program has closed a file that it did
+ * not know of, or its seccomp filter does not know lseek().
  * Return: 0, or an errno: the device or the QP is gone for good.
  */
 int xroce_ring(struct ibv_qp *qp)
@@ -77,7 +79,9 @@ int xroce_ring(struct ibv_qp *qp)
 
 	if (bell < 0)
 		return ring_uverbs(qp);
-	return lseek(bell, qp->qp_num, SEEK_SET) < 0 ? errno : 0;
+	if (lseek(bell, qp->qp_num, SEEK_SET) >= 0)
+		return 0;
+	return errno == EIO ? EIO : ring_uverbs(qp);
 }
 
 bool xroce_wr_may_inline(enum ibv_wr_opcode opcode)

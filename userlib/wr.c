@@ -51,6 +51,10 @@ static struct xroce_send_wqe *wr_begin(struct ibv_qp_ex *ibqp,
 
 	if (xroce_unlikely(qp->wr_err))
 		return NULL;
+	if (ibqp->wr_flags & IBV_SEND_IP_CSUM) {
+		wr_fail(qp, EINVAL);
+		return NULL;
+	}
 	if (wq_full(&qp->sq, qp->wr_prod)) {
 		wr_fail(qp, ENOMEM);
 		return NULL;

@@ -115,8 +115,8 @@ ssize_t fake_write(int fd, const void *buf, size_t len)
 
 off_t fake_lseek(int fd, off_t off, int whence)
 {
-	if (fake.fail_cmd) {
-		errno = fake.fail_cmd;
+	if (fake.fail_cmd || fake.no_lseek) {
+		errno = fake.fail_cmd ?: fake.no_lseek;
 		return -1;
 	}
 	if (fd == fake_xctx.bell && off == number_qp && whence == SEEK_SET)

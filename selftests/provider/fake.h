@@ -32,6 +32,7 @@ struct fake_ring {
  * @fail_map: which mmap() from now on fails, 0 for none
  * @fail_cmd: errno of each command and doorbell, 0 for success
  * @other_creds: the device was opened by who had others
+ * @no_lseek: errno of lseek() alone
  * @cap: what the next QP or SRQ is said to have got
  * @active_mtu: of the port; @fail_port: errno of asking for it
  * @modify_mask: of the last modify of a QP or SRQ
@@ -52,6 +53,7 @@ extern struct fake {
 	int fail_map;
 	int fail_cmd;
 	bool other_creds;
+	int no_lseek;
 	struct ibv_qp_cap cap;
 	enum ibv_mtu active_mtu;
 	int fail_port;

@@ -554,6 +554,10 @@ static void test_doorbell(int bell)
 	TAP_CHECK(bad, !post(wr) && !xroce_post_recv(qp, &rwr, &badr) &&
 		  fake.bells == 6, "not rung with other credentials");
 	fake.other_creds = false;
+	/* closed by who did not know it, or forbidden */
+	fake.no_lseek = EBADF;
+	TAP_CHECK(bad, !post(wr) && fake.bells == 7, "not rung without its file");
+	fake.no_lseek = 0;
 	TAP_CHECK(bad, !fake.bad_bells, "%d doorbells that the kernel refuses",
 		  fake.bad_bells);
 	tear_down();
@@ -571,7 +575,7 @@ static void test_batch(void)
 	int bad = 0, i;
 
 	set_up();
-	for (i = 0; i < 8; i++) {
+	for (i = 0; i < 9; i++) {
 		int want = EINVAL, err;
 
 		ibv_wr_start(qpx);
@@ -610,6 +614,12 @@ static void test_batch(void)
 		case 7:
 			ibv_wr_send(qpx);
 			ibv_wr_set_sge_list(qpx, SIZE_MAX, sge);
+			break;
+		case 8:
+			qpx->wr_flags = IBV_SEND_IP_CSUM;
+			ibv_wr_send(qpx);
+			ibv_wr_set_sge(qpx, 1, 2, 3);
+			qpx->wr_flags = 0;
 		}
 		/* goes on in vain, as users do who check at the end only */
 		ibv_wr_rdma_write(qpx, 1, 2);

@@ -49,7 +49,8 @@ static bool srq_pair(struct ep p[2], enum ibv_qp_type type, struct ibv_srq *srq,
 	struct ibv_qp_init_attr_ex init = {
 		.recv_cq = cq,
 		.srq = srq,
-		.cap = { .max_send_wr = 16, .max_send_sge = 1 },
+		/* of receives what is said means nothing */
+		.cap = { 16, UINT32_MAX, 1, UINT32_MAX, 0 },
 	};
 
 	memset(p, 0, 2 * sizeof(*p));
@@ -327,6 +328,7 @@ static bool refused(void)
 	struct ibv_srq_attr attr = { .max_wr = 32 };
 	struct ibv_recv_wr *bad, wr = { .num_sge = 3 };
 	struct ibv_sge sge[3] = {};
+	struct ibv_srq *other;
 	struct ep p[2];
 	int err;
 
@@ -343,6 +345,11 @@ static bool refused(void)
 	attr.max_wr = (uint32_t)hosts[B].attr.max_srq_wr + 1;
 	err = ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
 	NEED(err == EINVAL, "resize past max_srq_wr: %s", strerror(err));
+	/* means nothing yet: ibv_create_srq(3) */
+	init.attr.srq_limit = 17;
+	other = ibv_create_srq(hosts[B].pd, &init);
+	NEED(other && !ibv_query_srq(other, &attr) && !attr.srq_limit &&
+	     !ibv_destroy_srq(other), "an SRQ with limit 17 of 16: %s", strerror(errno));
 	init.attr.max_wr = (uint32_t)hosts[B].attr.max_srq_wr + 1;
 	NEED(!ibv_create_srq(hosts[B].pd, &init) && errno == EINVAL,
 	     "an SRQ larger than max_srq_wr: %s", strerror(errno));

@@ -342,6 +342,22 @@ static bool long_psn(enum ibv_qp_type type)
 	return pair_free(p);
 }
 
+/* Programs have one set of rights for regions and QPs. */
+static bool region_rights(enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr, got;
+	struct ep e;
+
+	TRY(ep_make(&e, A, type, NULL));
+	attr = ep_attr(&e, &e, IBV_MTU_1024);
+	attr.qp_access_flags |= IBV_ACCESS_MW_BIND | IBV_ACCESS_RELAXED_ORDERING;
+	NEED(!ep_step(&e, &attr, IBV_QPS_RESET, IBV_QPS_INIT), "refused");
+	NEED(!ibv_query_qp(e.qp, &got, IBV_QP_ACCESS_FLAGS, &init) &&
+	     got.qp_access_flags == attr.qp_access_flags, "they are %#x", got.qp_access_flags);
+	return ep_free(&e);
+}
+
 void test_attr(void)
 {
 	unsigned int t, i;
@@ -367,6 +383,9 @@ void test_attr(void)
 		}
 		report(large_mtu(&e, &peer), "%s path MTU above the port's",
 		       type_name(types[t]));
+		if (types[t] != IBV_QPT_UD)
+			report(region_rights(types[t]), "%s rights that only regions have",
+			       type_name(types[t]));
 		if (t < 3)
 			report(long_psn(types[t]), "%s PSNs of more than 24 bits",
 			       type_name(types[t]));

@@ -66,6 +66,7 @@ static bool paths(struct pair *p)
 {
 	struct ibv_qp_attr attr = { .path_mig_state = IBV_MIG_REARM };
 	struct ibv_ah_attr lid = { .dlid = 1, .port_num = 1 };
+	struct ibv_send_wr csum = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_IP_CSUM };
 	struct ibv_send_wr tso = { .opcode = IBV_WR_TSO };
 	struct ibv_port_attr port;
 
@@ -74,6 +75,7 @@ static bool paths(struct pair *p)
 	err = ibv_modify_qp(p->qp[0], &attr, IBV_QP_PATH_MIG_STATE);
 	TRY(not("automatic path migration", err, EOPNOTSUPP));
 	TRY(not("post of TSO", post_wr(p->qp[0], &tso), EOPNOTSUPP));
+	TRY(not("post with a checksum", post_wr(p->qp[0], &csum), EINVAL));
 	TRY(no("a path by LID", ibv_create_ah(pd, &lid), EINVAL));
 	NEED(!ibv_query_port(ctx, 1, &port) && !port.lid && !port.sm_lid &&
 	     port.link_layer == IBV_LINK_LAYER_ETHERNET,
