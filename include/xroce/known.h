@@ -20,7 +20,7 @@
  * @head: from the IP header to the end of the BTH
  * @crc: the ICRC of that up to the PSN
  * @pkt: what the parser said of it: of &struct xroce_pkt what is before @psn
- * @len: bytes from the BTH to the ICRC
+ * @len: bytes from the BTH to the ICRC; 0: only @crc is to be used
  * @whole: bytes from the IP header on that a frame must have, by that header, where
  *	such a frame's headers and checksums were found right; else 0
  */

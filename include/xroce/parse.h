@@ -65,6 +65,33 @@ struct xroce_pkt {
 };
 
 /**
+ * xroce_parse_bth() - parse the BTH as far as the PSN
+ * @pkt: filled in up to @pkt->psn
+ * @p: the BTH
+ *
+ * Return: &enum xroce_parse_error.
+ */
+static __always_inline int xroce_parse_bth(struct xroce_pkt *pkt, const u8 *p)
+{
+	const struct xroce_bth *bth = (const void *)p;
+	u32 info = xroce_op_info(bth->opcode);
+
+	if (!info)
+		return XROCE_PARSE_OPCODE;
+	if (XROCE_BTH_TVER(bth->flags))
+		return XROCE_PARSE_TVER;
+
+	pkt->opcode = bth->opcode;
+	pkt->flags = bth->flags;
+	pkt->pad = XROCE_BTH_PAD(bth->flags);
+	pkt->info = info;
+	pkt->pkey = be16_to_cpu(bth->pkey);
+	pkt->qpn = be32_to_cpu(bth->dqpn) & XROCE_QPN_MASK;
+	pkt->becn = be32_to_cpu(bth->dqpn) & XROCE_BTH_BECN;
+	return XROCE_PARSE_OK;
+}
+
+/**
  * xroce_parse_rest() - parse the PSN and the extension headers
  * @pkt: a packet of which all before @pkt->psn is filled in
  * @p: the BTH
@@ -178,24 +205,15 @@ static __always_inline int xroce_parse_rest(struct xroce_pkt *pkt, const u8 *p,
 static __always_inline int xroce_parse(struct xroce_pkt *pkt, const u8 *p,
 				       const u8 *end, u32 len)
 {
-	const struct xroce_bth *bth = (const void *)p;
-	u32 info, tail;
+	int err;
+	u32 tail;
 
-	if (p + sizeof(*bth) > end || len < sizeof(*bth) + XROCE_ICRC_SIZE)
+	if (p + sizeof(struct xroce_bth) > end ||
+	    len < sizeof(struct xroce_bth) + XROCE_ICRC_SIZE)
 		return XROCE_PARSE_SHORT;
-	info = xroce_op_info(bth->opcode);
-	if (!info)
-		return XROCE_PARSE_OPCODE;
-	if (XROCE_BTH_TVER(bth->flags))
-		return XROCE_PARSE_TVER;
-
-	pkt->opcode = bth->opcode;
-	pkt->flags = bth->flags;
-	pkt->pad = XROCE_BTH_PAD(bth->flags);
-	pkt->info = info;
-	pkt->pkey = be16_to_cpu(bth->pkey);
-	pkt->qpn = be32_to_cpu(bth->dqpn) & XROCE_QPN_MASK;
-	pkt->becn = be32_to_cpu(bth->dqpn) & XROCE_BTH_BECN;
+	err = xroce_parse_bth(pkt, p);
+	if (err)
+		return err;
 	if (xroce_parse_rest(pkt, p, end))
 		return XROCE_PARSE_SHORT;
 
@@ -207,7 +225,7 @@ static __always_inline int xroce_parse(struct xroce_pkt *pkt, const u8 *p,
 		return XROCE_PARSE_LENGTH;
 	pkt->payload_len -= pkt->pad;
 	/* A CNP carries 16 reserved bytes (Annex A17.9.3). */
-	if (pkt->payload_len && !(info & (XROCE_OP_PAYLOAD | XROCE_OP_CNP)))
+	if (pkt->payload_len && !(pkt->info & (XROCE_OP_PAYLOAD | XROCE_OP_CNP)))
 		return XROCE_PARSE_LENGTH;
 	return XROCE_PARSE_OK;
 }

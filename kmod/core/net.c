@@ -4,6 +4,7 @@
  * what was received, the ICRC of both. Any context; frames belong to the caller.
  */
 #include "core.h"
+#include <xroce/frame.h>
 
 #define XROCE_IP_UDP	17
 #define XROCE_IP4_LEN	20
@@ -276,17 +277,30 @@ void xroce_frame_seal(struct xroce_frame *f)
 		xroce_frame_icrc(f);
 }
 
-/* The first of its kind, or not seen for long. */
+/*
+ * The first of its kind, or not seen for long. What was found out of it may not be what
+ * stands there now, in memory that a program writes to (AF_XDP's): that would be known
+ * of others' packets then.
+ */
 static const struct xroce_known *xroce_known_add(const struct xroce_rx *rx)
 {
-	u32 bth = rx->l3[0] >> 4 == 4 ? XROCE_L4_LEN : XROCE_L6_LEN;
+	u8 first = READ_ONCE(rx->l3[0]);
+	bool v4 = first >> 4 == 4, same;
+	u32 bth = v4 ? XROCE_L4_LEN : XROCE_L6_LEN;
 	struct xroce_known *k = xroce_known_slot(rx->known, rx->l3 + bth);
+	struct xroce_pkt pkt = rx->pkt;
 
 	memcpy(k->head, rx->l3, bth + sizeof(struct xroce_bth));
-	memcpy(k->pkt, &rx->pkt, sizeof(k->pkt));
+	k->head[0] = first;
 	k->crc = xroce_icrc_start(k->head);
-	k->len = rx->len;
-	k->whole = rx->whole;
+	same = !xroce_parse_bth(&pkt, k->head + bth) &&
+	       !memcmp(&pkt, &rx->pkt, sizeof(k->pkt)) &&
+	       xroce_get16(k->head + bth - 4) == rx->len + XROCE_UDP_LEN &&
+	       (!rx->whole || rx->whole == (v4 ? xroce_get16(k->head + 2) :
+			XROCE_IP6_LEN + xroce_get16(k->head + 4)));
+	memcpy(k->pkt, &rx->pkt, sizeof(k->pkt));
+	k->len = same ? rx->len : 0;
+	k->whole = same ? rx->whole : 0;
 	return k;
 }
 

@@ -129,6 +129,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 {
 	u32 budget = xroce_qp_reliable(qp) ? XROCE_RUN_BUDGET : XROCE_RUN_BUDGET_LOSSY;
 	u32 i, n, most, taken, life, less;
+	bool wire;
 
 	spin_lock(&qp->lock);
 	if (qp->sending) {
@@ -149,7 +150,8 @@ void xroce_qp_run(struct xroce_qp *qp)
 		qp->again = false;
 		qp->req.dry = false;
 		/* One finds out as well as many whether there is room again. */
-		less = READ_ONCE(qp->dev->less);
+		wire = qp->av.route == XROCE_ROUTE_WIRE;
+		less = wire ? READ_ONCE(qp->dev->less) : 0;
 		most = qp->full ? 1 : XROCE_BATCH - less;
 		n = xroce_stage(qp, most);
 		if (!n)
@@ -164,7 +166,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 		spin_lock(&qp->lock);
 		if (taken && qp->full)
 			xroce_room(qp);
-		if (taken < n)
+		if (taken < n && wire)
 			WRITE_ONCE(qp->dev->less, XROCE_BATCH - max(taken, 1u));
 		else if (less)
 			WRITE_ONCE(qp->dev->less, less - 1);

@@ -267,16 +267,19 @@ static void alike(char **arg, const u8 *macs)
 {
 	struct packet pk = {
 		.opcode = 0x11, .hdr = 4, .qpn = atoi(arg[5]),
-		.tags = !strcmp(arg[8], "tagged"),
+		.tags = !strcmp(arg[8], "tagged"), .version = strchr(arg[6], ':') ? 6 : 4,
 	};
 	u32 len = packet_make(&pk, frame);
-	u8 *ip = frame + pk.l3;
+	int family = pk.version == 6 ? AF_INET6 : AF_INET;
+	u8 *ip = frame + pk.l3, *src = ip + (pk.version == 6 ? 8 : 12);
 	int fd = open_socket(arg[2]);
 
 	memcpy(frame, macs, 12);
-	if (inet_pton(AF_INET, arg[6], ip + 12) != 1 || inet_pton(AF_INET, arg[7], ip + 16) != 1)
+	if (inet_pton(family, arg[6], src) != 1 ||
+	    inet_pton(family, arg[7], src + (pk.version == 6 ? 16 : 4)) != 1)
 		die("addresses");
-	packet_ip4_csum(ip);
+	if (pk.version == 4)
+		packet_ip4_csum(ip);
 	packet_seal(ip, len - pk.bth);
 	memcpy(got, frame, 12);
 	memcpy(got + 12, ip - 2, len - pk.l3 + 2);

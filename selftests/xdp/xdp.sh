@@ -531,16 +531,17 @@ refused() {
 		[ "$was" = "$(n2 rdmatool -j link show "$RDMA2" | jq '.[0].prog')" ]
 }
 
-# A pingpong between the hosts that does not end: $far, $near, and $qpn at h2
+# endless NET - a pingpong between NET's 1 and 2 that does not end: $far, $near, and
+# $qpn at h2
 endless() {
-	local received
+	local net=$1 received
 	received=$(counter "$NS2" "$RDMA2" rdma_recvs)
 	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -n 100000000 \
-		-g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" >"$TOPO_TMP/victim"
+		-g "$(gid_index "$RNS2" "$RDMA2" "${net}2")" >"$TOPO_TMP/victim"
 	far=$!
 	wait_for 10 tcp_listens 18515
 	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -n 100000000 \
-		-g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
+		-g "$(gid_index "$RNS1" "$RDMA1" "${net}1")" "$V4.2" >/dev/null 2>&1
 	near=$!
 	wait_for 10 eval "[ \$(counter $NS2 $RDMA2 rdma_recvs) -gt $((received + 100)) ]"
 	qpn=$(n2 rdmatool -j qp show type RC | jq '[.[] | select(.state == "RTS")][0].lqpn')
@@ -550,7 +551,7 @@ endless() {
 silenced() {
 	local far near qpn map dropped before
 	before=$(counter "$NS2" "$RDMA2" xdp_drop_policy)
-	endless
+	endless "$V4."
 	map=$(bpftool -j map show | jq '[.[] | select(.name == "policy_every")][-1].id')
 	# all of its packets: its peer runs out of retries
 	try "$1: QP $qpn hears nothing more" bpftool map update id "$map" \
@@ -621,8 +622,8 @@ came() {
 alike() {
 	local was now i
 	read -ra was < <(came)
-	frames "$NS1" alike "$ETH1" "$(mac "$NS1" "$ETH1")" "$2" "$qpn" "$V4.1" "$V4.2" "$1" ||
-		return
+	frames "$NS1" alike "$ETH1" "$(mac "$NS1" "$ETH1")" "$2" "$qpn" "${net}1" "${net}2" \
+		"$1" || return
 	for i in {1..20}; do
 		read -ra now < <(came)
 		[ "$((now[0] - was[0])) $((now[1] - was[1])) $((now[2] - was[2]))" != "$3" ] ||
@@ -635,28 +636,29 @@ alike() {
 	[ "$((now[0] - was[0])) $((now[1] - was[1])) $((now[2] - was[2]))" = "$3" ]
 }
 
-# Packets of a QP that begin as others: what differs elsewhere counts as ever
+# begin_alike NET - packets of a QP that begin as others: what differs elsewhere counts
+# as ever
 begin_alike() {
-	local qpn far near mac how
+	local net=$1 qpn far near mac how
 	topo_direct 4200
 	try "two hosts" rdma_up
-	endless
+	endless "$net"
 	kill -STOP "$far" "$near"
 	sleep 0.5
 	mac=$(mac "$NS2" "$ETH2")
 	for how in "whole 2 0 0" "whole 2 0 0" "padded 2 0 0" "short 1 1 0" "spoiled 1 0 1" \
 		"astray 1 0 0" "tagged 1 0 0"; do
-		try "$XROCE_XDP: $how" alike "${how%% *}" "$mac" "${how#* }"
+		try "$XROCE_XDP, ${net}2: $how" alike "${how%% *}" "$mac" "${how#* }"
 	done
 	try "another MAC address" n2 ip link set "$ETH2" address 02:00:00:00:07:02
-	try "$XROCE_XDP: for the old one" alike whole "$mac" "0 0 0"
-	try "$XROCE_XDP: for that" alike whole 02:00:00:00:07:02 "2 0 0"
+	try "$XROCE_XDP, ${net}2: for the old one" alike whole "$mac" "0 0 0"
+	try "$XROCE_XDP, ${net}2: for that" alike whole 02:00:00:00:07:02 "2 0 0"
 	kill -CONT "$far" "$near"
 	bg_end "$near"
 	bg_end "$far"
 	try "QP $qpn is gone" wait_for 10 eval \
 		"! n2 rdmatool qp show type RC | grep -q 'lqpn $qpn '"
-	try "$XROCE_XDP: so are its packets" alike whole 02:00:00:00:07:02 "0 0 0"
+	try "$XROCE_XDP, ${net}2: so are its packets" alike whole 02:00:00:00:07:02 "0 0 0"
 	topo_clear
 }
 
@@ -717,7 +719,8 @@ between_others
 for_us
 to_a_cpu
 in_place
-begin_alike
+begin_alike "$V4."
+begin_alike "$V6:"
 if [ "$XROCE_XDP" = generic ]; then
 	lossless_change
 else
