@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# perftest in full: what it sends (send, write, read, atomic) by each transport that
-# has it, for bandwidth and for latency, with each option that it has for that. A
-# result is TEST.TRANSPORT.OPTION; its figure is perftest's. Topology: see ends.sh.
+# perftest: what it sends (send, write, read, atomic) by each transport that has it, for
+# bandwidth and for latency, with the options that mean something here. Not with -g,
+# --perform_warm_up and limits by hardware: those fail with rdma_rxe too, or want a
+# NIC's Ethernet. A result is TEST.TRANSPORT.OPTION; its figure is perftest's. Topology:
+# see ends.sh.
 #
 # DEVTYPE1, DEVTYPE2=xroce|rxe  XROCE_XDP=off|generic|native  PERFTEST='PATTERN...'
 
@@ -87,6 +89,30 @@ all_of() {
 	one "$id.ipv6" "$prog" "${@:4}"
 }
 
+# options VERB bw|lat - those that do not depend on the transport
+options() {
+	local prog=ib_$1_$2 all=() o size
+	all=("-S 3" "--tclass 104" "--flow_label 77" "-u 16" "-z" "-t 8" "-D 2"
+		"-R -T 104" "--no_lock" "--disable_pcie_relaxed")
+	[ "$2" = lat ] || all+=("-N" "-Q 8" "--use_old_post_send" "--mr_per_qp -q 4"
+		"-b --report-both" "--reversed" "-y 2000"
+		"--rate_limit 50 --rate_units M --rate_limit_type SW")
+	[[ $1 == read || $1 == atomic ]] || all+=("-I 64 -s 64")
+	[ "$1" = write ] || all+=("-e -X 1")
+	case $1 in
+	send)	all+=("-r 64" "--recv_post_list 8") ;;
+	write)	all+=("--write_with_imm") ;;
+	read)	all+=("-o 4") ;;
+	atomic)	all+=("-A FETCH_AND_ADD" "-A CMP_AND_SWAP" "-o 4") ;;
+	esac
+	for o in "${all[@]}"; do
+		size=(-s 2000)
+		[[ $1 != atomic && $o != *"-s "* ]] || size=()
+		# shellcheck disable=SC2086
+		one "$1_$2.RC.${o// /}" "$prog" -n 64 -c RC "${size[@]}" $o
+	done
+}
+
 ends_up ib_send_bw
 gid1=$(gid_index "$RNS1" "$RDMA1" "$ADDR1")
 gid2=$(gid_index "$RNS2" "$RDMA2" "$ADDR2")
@@ -104,6 +130,7 @@ for kind in bw lat; do
 			[ "$transport" = XRC ] && [[ $DEVTYPE1$DEVTYPE2 == *rxe* ]] ||
 				all_of $verb "$transport" $kind
 		done
+		options $verb $kind
 	done
 done
 tap_end
