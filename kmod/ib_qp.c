@@ -410,6 +410,8 @@ static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr, int 
 		xmask |= IB_QP_PATH_MTU;
 	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && x.max_dest_rd_atomic) {
+		/* Both ends may know 5; rdma_rxe and most NICs have 8 of them out then. */
+		x.max_dest_rd_atomic = roundup_pow_of_two(x.max_dest_rd_atomic);
 		x.rd = kvcalloc(x.max_dest_rd_atomic, sizeof(*x.rd), GFP_KERNEL_ACCOUNT);
 		if (!x.rd)
 			return -ENOMEM;

@@ -432,6 +432,7 @@ struct xroce_resp {
  * @again: someone else has come meanwhile, who leaves his work to the first
  * @nomem: a frame was not to be had; the run is tried again
  * @full: runs in a row that found no room in the device, up to XROCE_FULL_MOST
+ * @answers: staged since requests had their turn
  * @xrcd: XRC target: its domain, compared only. It sends nothing, and has @rq,
  *	@rcq and @resp.pd only while a request is executed: of the queue named
  * @established: XROCE_EVENT_COMM_EST has been raised
@@ -471,6 +472,7 @@ struct xroce_qp {
 	u32 qkey;
 	u16 pkey;
 	u8 full;
+	u8 answers;
 	u8 verdict;
 	u8 err_status;
 	u8 err_nak;

@@ -769,7 +769,8 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	ext_len = xroce_req_ext_len(info);
 	/* A solicited event is for what consumes a receive (IBTA 9.2.3). */
 	f = xroce_frame_new(qp, op, qp->hot.next,
-			    last && (wqe->flags & XROCE_WR_SOLICITED) ?
+			    last && (wqe->flags & XROCE_WR_SOLICITED) &&
+			    info & (XROCE_OP_SEND | XROCE_OP_IMM) ?
 			    XROCE_BTH_SE : 0, NULL, ext_len, len);
 	if (!f)
 		return NULL;

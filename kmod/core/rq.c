@@ -89,7 +89,13 @@ int xroce_rq_take(struct xroce_qp *qp)
 	 * there are none then.
 	 */
 	n = smp_load_acquire(&rq->ring->prod) - rq->cons;
-	if (!n || n > rq->mask + 1)
+	if (n > rq->mask + 1)
+		n = 0;
+	/* Also where nothing is left of what was there when it was set. */
+	few = n - !!n < rq->limit;
+	if (few)
+		rq->limit = 0;
+	if (!n)
 		goto out;
 	slot = rq->ring->slot + (rq->cons & rq->mask) * rq->stride;
 	memcpy(&hdr, slot, sizeof(hdr));
@@ -103,9 +109,6 @@ int xroce_rq_take(struct xroce_qp *qp)
 	/* Pairs with the user's acquire: the slot has been read. */
 	smp_store_release(&rq->ring->cons, ++rq->cons);
 	ret = hdr.num_sge > rq->max_sge ? -EINVAL : 1;
-	few = n - 1 < rq->limit;
-	if (few)
-		rq->limit = 0;
 out:
 	spin_unlock_irqrestore(&rq->lock, flags);
 	if (few)

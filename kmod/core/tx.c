@@ -43,16 +43,32 @@ static struct xroce_frame *xroce_paced_next(struct xroce_qp *qp)
 	return f;
 }
 
+/*
+ * Answers first; but who reads without a pause, as one that no CNP slows, leaves every
+ * so often a turn to requests.
+ */
 static u32 xroce_stage(struct xroce_qp *qp, u32 most)
 {
 	const struct xroce_req *req = &qp->req;
 	struct xroce_frame *f;
+	bool turn;
 	u32 n = 0;
 
 	while (n < most) {
-		f = xroce_resp_owes(qp) ? xroce_resp_next(qp) : NULL;
+		f = NULL;
+		turn = false;
+		if (xroce_resp_owes(qp)) {
+			turn = ++qp->answers > XROCE_BATCH;
+			if (!turn)
+				f = xroce_resp_next(qp);
+		}
 		if (!f && !qp->nomem && !(req->dry && req->cur == req->tail))
 			f = xroce_paced_next(qp);
+		if (turn) {
+			qp->answers = 0;
+			if (!f)
+				f = xroce_resp_next(qp);
+		}
 		if (!f)
 			break;
 		qp->staged[n] = f->is;
@@ -109,10 +125,11 @@ static void xroce_room(struct xroce_qp *qp)
 	struct xroce_req *req = &qp->req;
 
 	qp->full = 0;
-	if (!req->waiting || (qp->hot.next != qp->hot.una &&
-			      (f->kind != XROCE_FRAME_REQ || f->psn != qp->hot.una ||
-			       f->again == XROCE_CNT_ASKED)))
+	if (req->waiting && qp->hot.next != qp->hot.una &&
+	    (f->kind != XROCE_FRAME_REQ || f->psn != qp->hot.una ||
+	     f->again == XROCE_CNT_ASKED))
 		return;
+	/* Or it has stopped in mid-burst, as it found no room and others who had. */
 	req->waiting = 0;
 	if (qp->hot.next != qp->hot.una)
 		xroce_req_arm(qp);

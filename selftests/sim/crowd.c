@@ -87,39 +87,49 @@ static u32 take(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 	return n;
 }
 
+static void begin_crowd(struct sim_cfg *cfg, u8 wr, u32 ring)
+{
+	memset(&crowd, 0, sizeof(crowd));
+	crowd.wr = wr;
+	crowd.ring = ring;
+	cfg->turn = ring / 4 * 1ull * PACKET * SIM_SEC / RATE;	/* a portion */
+	cfg->rate = RATE;
+	cfg->queue = 64000000;
+	cfg->delay = 10 * SIM_US;
+	cfg->timeout = 14;
+	cfg->mtu_shift = MTU_SHIFT;
+	cfg->cwnd_init = 64;
+	cfg->cwnd_max = 1024;
+	cfg->max_len = 1 << 19;
+	cfg->max_rd = 16;
+	cfg->unmarked = true;
+	sim_world_new(cfg, 0);
+	W->take = take;
+}
+
+/* One more, which is busy from a time on. */
+static struct sim_conn *add(u64 after)
+{
+	struct sim_conn *c = sim_conn_new(W->node[0], W->node[1]);
+
+	sim_connect(c, true);
+	crowd.ep[crowd.qps++] = &c->ep[0];
+	c->ep[0].scq->handler = handler;
+	sim_cq_arm(c->ep[0].scq, XROCE_ARM_NEXT);
+	sim_at(sim_now() + after, SIM_EV_FN, keep_busy, &c->ep[0], 0);
+	return c;
+}
+
 /* Each one's share is within a factor of @unlike of what were fair. */
 static void run(u8 wr, u32 qps, u32 ring, u32 unlike)
 {
 	u32 i, n, lo = ~0u, hi = 0, sum = 0;
 	struct sim_cfg cfg = sim_plain();
-	struct sim_conn *c;
 
-	memset(&crowd, 0, sizeof(crowd));
-	crowd.wr = wr;
-	crowd.ring = ring;
-	cfg.turn = ring / 4 * 1ull * PACKET * SIM_SEC / RATE;	/* a portion */
-	cfg.rate = RATE;
-	cfg.queue = 64000000;
-	cfg.delay = 10 * SIM_US;
-	cfg.timeout = 14;
-	cfg.mtu_shift = MTU_SHIFT;
-	cfg.cwnd_init = 64;
-	cfg.cwnd_max = 1024;
-	cfg.max_len = 1 << 19;
-	cfg.max_rd = 16;
-	cfg.unmarked = true;
-	sim_world_new(&cfg, 0);
-	W->take = take;
-	for (i = 0; i < qps; i++) {
-		c = sim_conn_new(W->node[0], W->node[1]);
-		sim_connect(c, true);
-		crowd.ep[i] = &c->ep[0];
-		crowd.qps++;
-		c->ep[0].scq->handler = handler;
-		sim_cq_arm(c->ep[0].scq, XROCE_ARM_NEXT);
-		/* Those who come late get as much. */
-		sim_at(sim_now() + i * 10 * SIM_MS, SIM_EV_FN, keep_busy, &c->ep[0], 0);
-	}
+	begin_crowd(&cfg, wr, ring);
+	/* Those who come late get as much. */
+	for (i = 0; i < qps; i++)
+		add(i * 10 * SIM_MS);
 	sim_run_until(sim_now() + SIM_SEC);
 	for (i = 0; i < qps; i++)
 		crowd.first[i] = crowd.ep[i]->wire.una;
@@ -165,10 +175,37 @@ static void run_many(u64 seed)
 	run(XROCE_WR_RDMA_WRITE, MOST, 64, 200);
 }
 
+/*
+ * One end reads without a pause, and heeds neither marks nor losses; there is less room
+ * than it has asked for. What the other end sends itself has its turns.
+ */
+static void run_starved(u64 seed)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 64, .nsge = 1, .signaled = true };
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *reader, *ep;
+	u32 i;
+
+	(void)seed;
+	begin_crowd(&cfg, XROCE_WR_RDMA_READ, 64);
+	reader = &add(0)->ep[0];
+	ep = reader->peer;
+	for (i = 0; i < 2200; i++) {
+		reader->qp.req.cwnd = cfg.cwnd_max;
+		if (i == 2000)
+			sim_check(sim_post(ep, &opt), "no room");
+		sim_run_until(sim_now() + SIM_MS / 10);
+	}
+	sim_poll(ep->scq);
+	sim_check(!ep->ops.n, "it has not been sent for 20 ms");
+	sim_world_free();
+}
+
 const struct sim_scenario sim_crowd_scenarios[] = {
 	{ "crowd", "four QPs whose windows the device has no room for", run_few, 0, 2 },
 	{ "crowd-reads", "four QPs with responses that the device has no room for", run_reads,
 	  0, 2 },
+	{ "crowd-starved", "a WRITE beside READs of the peer without end", run_starved, 0, 1 },
 	{ "crowd-many", "forty QPs, and no room for the least window of each", run_many,
 	  0, 1 },
 	{ NULL, NULL, NULL, 0, 0, false }

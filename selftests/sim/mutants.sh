@@ -144,6 +144,9 @@ bug no-ackreq req 'if (signalled || req->asking' 'if (req->asking'
 # a device without room, and a QP changed in SQD
 bug room-never comp ' && (!qp->full || !xroce_qp_sends(qp)))' ')'
 bug room-late tx '\t\t\txroce_room(qp);' '\t\t\tqp->full = 0;'
+bug room-expired tx '\tif (req->waiting && ' '\tif (!req->waiting)\n\t\treturn;\n\tif ('
+bug crowd-starved tx '++qp->answers > XROCE_BATCH' 'false'
+bug se-of-writes req 'info & (XROCE_OP_SEND | XROCE_OP_IMM) ?' '1 ?'
 bug room-any tx '(f->kind != XROCE_FRAME_REQ || f->psn' '(0 && f->psn'
 bug room-asked tx 'f->again == XROCE_CNT_ASKED)' '0)'
 bug sqd-resources answer 'if (f->slot >= resp->max_rd)\n\t\treturn;' ''
@@ -360,7 +363,8 @@ bug srq-pd resp '.off = pkt->hdr_len, .pd = qp->rq->pd,' \
 bug srq-pd-ud dgram '.off = rx->pkt.hdr_len, .pd = qp->rq->pd,' \
 	'.off = rx->pkt.hdr_len,'
 bug srq-limit-again rq 'rq->limit = 0;' ';'
-bug srq-limit-late rq 'few = n - 1 < rq->limit;' 'few = n < rq->limit;'
+bug srq-limit-late rq 'few = n - !!n < rq->limit;' 'few = n < rq->limit;'
+bug srq-limit-empty rq 'few = n - !!n <' 'few = n && n - 1 <'
 bug srq-flushed qp 'if (qp->srq || !qp->rq)\n\t\treturn;\n\tfor (left' \
 	'if (!qp->rq)\n\t\treturn;\n\tfor (left'
 bug srq-no-last-wqe qp 'xroce_env_qp_event(qp, XROCE_EVENT_LAST_WQE);' ';'

@@ -315,12 +315,68 @@ static void run_refused(u64 seed)
 	sim_finish();
 }
 
+/*
+ * The device, which was full, takes what was left; and while it does, another CPU finds
+ * that the ACK timeout has passed. What is out is waited for all the same.
+ */
+static u32 take_expired(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)f;
+	if (ep != room.ep || room.done)
+		return n;
+	if (room.first) {
+		room.first = 0;
+		return n;
+	}
+	if (sim_now() < room.until)
+		return 0;
+	room.done = true;
+	sim_set_now(sim_now() + SIM_MS);
+	xroce_qp_timer(&ep->qp);
+	return n;
+}
+
+static void ring_bell(void *ep)
+{
+	sim_doorbell(ep);
+}
+
+static void run_expired(u64 seed)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .nsge = 1, .len = 2 << 8, .more = true };
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.retry_cnt = 7;
+	cfg.timeout = 12;
+	cfg.mtu_shift = 8;
+	/* No room for one packet more, which would be waited for by itself */
+	cfg.cwnd_init = 4;
+	cfg.cwnd_max = 4;
+	ep = begin(&cfg);
+	room.first = 1;
+	room.until = sim_now() + timeout_of(&cfg) - SIM_MS / 2;
+	sim_at(room.until, SIM_EV_FN, ring_bell, ep, 0);
+	W->take = take_expired;
+	W->drop = drop_requests;
+	sim_check(sim_post(ep, &opt), "no room");
+	post(ep, XROCE_WR_RDMA_WRITE, 2 << 8);
+	sim_run_until(room.until + 5 * SIM_MS);
+	sim_check(room.done, "not at that time");
+	W->drop = NULL;
+	W->take = NULL;
+	sim_settle_all(SIM_SEC);
+	sim_finish();
+}
+
 const struct sim_scenario sim_room_scenarios[] = {
 	{ "room-never", "a device that takes nothing: retry_cnt + 1 expiries",
 	  run_never, 0, 20 },
 	{ "room-late", "what had no room is waited for once it is taken", run_late, 0,
 	  20 },
 	{ "room-others", "a loss is seen, though answers come and go", run_others, 0, 10 },
+	{ "room-expired", "its timer goes off as a full device takes it", run_expired, 0, 4 },
 	{ "meanwhile", "posted while a burst is with the device: sent next", run_meanwhile, 0, 10 },
 	{ "sqd-resources", "READs forgotten in SQD while one is answered",
 	  run_resources, 0, 40 },

@@ -604,6 +604,14 @@ static void run_srq_limit(u64 seed)
 				  limit, srq->limits - was);
 		}
 	}
+	/* Also of one that is set when none is left: the next that wants one says so. */
+	if (ep->qp.transport == XROCE_RC) {
+		n = srq->limits;
+		sim_srq_arm(srq, 1);
+		post_one(ep, 1);
+		sim_run_until(sim_now() + SIM_MS);
+		sim_check(srq->limits == n + 1, "%u events of an empty one", srq->limits - n);
+	}
 	sim_srq_fill(srq);
 	sim_finish();
 }

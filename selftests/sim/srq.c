@@ -124,11 +124,11 @@ void sim_srq_resize(struct sim_srq *srq, u32 depth)
 }
 
 /**
- * sim_srq_took() - a QP has taken the next receive, and there is one
+ * sim_srq_took() - a QP has taken the next receive, or found none
  */
 struct sim_recv *sim_srq_took(struct sim_srq *srq)
 {
-	struct sim_recv *rv = sim_list_pop(&srq->posted);
+	struct sim_recv *rv = srq->posted.n ? sim_list_pop(&srq->posted) : NULL;
 
 	if (srq->posted.n < srq->limit) {
 		srq->limits_due++;

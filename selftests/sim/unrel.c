@@ -115,7 +115,7 @@ static u32 build(struct sim_ep *ep, const struct sim_op *op, u32 psn, u8 *b)
 	for (i = 0; ops[i] != want; i++)
 		;
 	b[0] = ep->transport | i;
-	b[1] = 0x40 | (-len & 3) << 4 | (last && op->solicited ? 0x80 : 0);
+	b[1] = 0x40 | (-len & 3) << 4 | (last && op->solicited && (!write || imm) ? 0x80 : 0);
 	b[2] = b[3] = 0xff;
 	put(b + 5, ud ? op->qpn : ep->peer->qp.hot.qpn, 3);
 	put(b + 9, psn, 3);
@@ -337,11 +337,14 @@ static bool recv_at_hand(struct sim_ep *ep)
 
 	if (u->held)
 		return true;
-	if (ep->srq ? !ep->srq->posted.n : !ep->recvs.n) {
+	if (ep->srq)
+		u->held = sim_srq_took(ep->srq);
+	else if (ep->recvs.n)
+		u->held = sim_list_pop(&ep->recvs);
+	if (!u->held) {
 		count(ep, XROCE_CNT_DROP_NO_RECV);
 		return false;
 	}
-	u->held = ep->srq ? sim_srq_took(ep->srq) : sim_list_pop(&ep->recvs);
 	if (u->held->bad != XROCE_WC_LOC_QP_OP_ERR)
 		return true;
 	due_add(ep, (struct sim_due){ .status = XROCE_WC_LOC_QP_OP_ERR });

@@ -298,7 +298,7 @@ static void check_frame(struct sim_ep *ep, const u8 *buf, u32 len,
 	     h->srqn == ep->peer->srq->number);
 	need((h->bth[1] & 0x4f) == 0x40);
 	need(!(h->bth[1] & 0x80) || (kind & K_LAST));
-	need(!(h->bth[1] & 0x80) || (kind & (K_SEND | K_WRITE)));
+	need(!(h->bth[1] & 0x80) || (kind & (K_SEND | K_IMM)));
 	need(be(h->bth + 2, 2) == 0xffff);
 	need(h->bth[4] == 0 && (h->bth[8] & 0x7f) == 0);
 	need(h->dqpn == ep->peer->qp.hot.qpn);
@@ -692,6 +692,8 @@ static void rx_request(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 	       (kind & K_WRITE && kind & K_IMM);
 	if (recv && (ep->srq ? !ep->srq->posted.n : ep->rq_prod == w->recvs)) {
 		w->rnr = true;
+		if (ep->srq && (!ep->xrc || h->srqn == ep->srq->number))
+			sim_srq_took(ep->srq);
 		return;
 	}
 	/* One that is not to be taken from has none that it could lose. */
