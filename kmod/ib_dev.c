@@ -107,11 +107,10 @@ static int xroce_ib_query_port(struct ib_device *ib, u32 port, struct ib_port_at
 	attr->max_vl_num = 1;
 	attr->bad_pkey_cntr = xroce_env_total(&link->dev, XROCE_CNT_DROP_PKEY);
 	attr->qkey_viol_cntr = xroce_env_total(&link->dev, XROCE_CNT_DROP_QKEY);
+	attr->active_speed = IB_SPEED_SDR;
+	attr->active_width = IB_WIDTH_1X;
 	/* Who asks may be making a namespace, which is not to fail for a link that ends. */
-	if (ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width)) {
-		attr->active_speed = IB_SPEED_SDR;
-		attr->active_width = IB_WIDTH_1X;
-	}
+	ib_get_eth_speed(ib, port, &attr->active_speed, &attr->active_width);
 	return 0;
 }
 
