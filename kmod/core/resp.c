@@ -36,7 +36,10 @@ static void xroce_resp_fatal(struct xroce_qp *qp, u8 syndrome, enum xroce_event 
 	qp->resp.fatal = true;
 }
 
-/* Return: false, as who finds it so does. */
+/*
+ * Malformed, or what the QP is not set up for, as where it does not give the right: of
+ * the key's own is xroce_resp_no_access(). Return: false, as who finds it so does.
+ */
 static bool xroce_resp_invalid(struct xroce_qp *qp)
 {
 	xroce_resp_fatal(qp, XROCE_NAK_INV_REQ, XROCE_EVENT_QP_REQ_ERR);
@@ -204,7 +207,7 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 	struct xroce_io io = {
 		.rx = rx, .off = pkt->hdr_len, .pd = qp->resp.pd,
 	};
-	bool last = pkt->info & XROCE_OP_LAST, may;
+	bool last = pkt->info & XROCE_OP_LAST;
 
 	if (pkt->info & XROCE_OP_FIRST) {
 		if (pkt->dma_len > XROCE_MAX_MSG)
@@ -217,11 +220,11 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 	/* The message ends exactly where its RETH said (C9-70 and after). */
 	if (last ? pkt->payload_len != resp->left : pkt->payload_len >= resp->left)
 		return xroce_resp_invalid(qp);
-	may = qp->access & XROCE_REMOTE_WRITE;
+	if (!(qp->access & XROCE_REMOTE_WRITE))
+		return xroce_resp_invalid(qp);
 	/* Before anything happens; a message of one packet is one copy. */
-	if ((pkt->info & XROCE_OP_FIRST) && (!last || (pkt->info & XROCE_OP_IMM)))
-		may = may && xroce_resp_may(qp, XROCE_REMOTE_WRITE, pkt);
-	if (!may)
+	if ((pkt->info & XROCE_OP_FIRST) && (!last || (pkt->info & XROCE_OP_IMM)) &&
+	    !xroce_resp_may(qp, XROCE_REMOTE_WRITE, pkt))
 		return xroce_resp_no_access(qp);
 	if ((pkt->info & XROCE_OP_IMM) && !xroce_resp_recv(qp))
 		return false;
@@ -298,10 +301,9 @@ static noinline u32 xroce_resp_read(struct xroce_qp *qp, const struct xroce_pkt 
 {
 	struct xroce_rd *rd;
 
-	if (pkt->dma_len > XROCE_MAX_MSG)
+	if (pkt->dma_len > XROCE_MAX_MSG || !(qp->access & XROCE_REMOTE_READ))
 		return xroce_resp_invalid(qp);
-	if (!(qp->access & XROCE_REMOTE_READ) ||
-	    !xroce_resp_may(qp, XROCE_REMOTE_READ, pkt))
+	if (!xroce_resp_may(qp, XROCE_REMOTE_READ, pkt))
 		return xroce_resp_no_access(qp);
 	rd = xroce_resp_accept(qp, pkt);
 	if (!rd)
@@ -337,16 +339,16 @@ static noinline u32 xroce_resp_word(struct xroce_qp *qp, struct xroce_rx *rx)
 	const struct xroce_pkt *pkt = &rx->pkt;
 	bool write = pkt->info & XROCE_OP_ATOMIC_WRITE;
 	u32 right = write ? XROCE_REMOTE_WRITE : XROCE_REMOTE_ATOMIC;
-	struct xroce_mr *mr = NULL;
 	struct xroce_rd *rd = NULL;
 	u32 len = sizeof(u64);
+	struct xroce_mr *mr;
 	u64 value;
 	u8 *p;
 
-	if (pkt->va & 7 || (write && (pkt->dma_len != len || pkt->payload_len != len)))
+	if (pkt->va & 7 || !(qp->access & right) ||
+	    (write && (pkt->dma_len != len || pkt->payload_len != len)))
 		return xroce_resp_invalid(qp);
-	if (qp->access & right)
-		mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey, right, pkt->va, len);
+	mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey, right, pkt->va, len);
 	if (!mr)
 		return xroce_resp_no_access(qp);
 	p = xroce_mr_span(mr, pkt->va, &len);
@@ -382,15 +384,15 @@ static noinline u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt
 	u32 len = pkt->dma_len;
 	struct xroce_rd *rd;
 
-	if (!(pkt->flush & XROCE_FETH_PLT) || level > XROCE_FLUSH_MR)
+	if (!(pkt->flush & XROCE_FETH_PLT) || level > XROCE_FLUSH_MR ||
+	    !(qp->access & XROCE_ACCESS_FLUSH))
 		return xroce_resp_invalid(qp);
 	if (mr && level == XROCE_FLUSH_MR) {
 		va = mr->iova;
 		len = 0;
 	}
 	mr = NULL;
-	if ((pkt->flush & XROCE_FETH_PLT) == XROCE_FLUSH_GLOBAL &&
-	    qp->access & XROCE_ACCESS_FLUSH)
+	if ((pkt->flush & XROCE_FETH_PLT) == XROCE_FLUSH_GLOBAL)
 		mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey,
 				  XROCE_ACCESS_FLUSH, va, len);
 	if (!mr)

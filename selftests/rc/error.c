@@ -17,7 +17,6 @@
 #define DST_OFF		(ARENA / 2)
 #define LEN		5000
 #define BIT(status)	(1ull << (status))
-#define REMOTE_REFUSAL	(BIT(IBV_WC_REM_ACCESS_ERR) | BIT(IBV_WC_REM_INV_REQ_ERR))
 
 static void fill_both(void)
 {
@@ -138,7 +137,7 @@ static enum result qp_access(enum what what)
 	struct wr w = op_wr(what);
 
 	TRY(pair_up(0, &o, &b));
-	return refused(&w, REMOTE_REFUSAL);
+	return refused(&w, BIT(IBV_WC_REM_INV_REQ_ERR));
 }
 
 static enum result misaligned(void)

@@ -277,7 +277,7 @@ bug bad-bound mr 'va - mr->iova <= mr->length - len' \
 bug any-pd mr 'mr->pd == pd &&' ''
 bug any-right mr '(mr->access & access) == access &&' ''
 bug revoked-used mr 'smp_load_acquire(&mr->state) == XROCE_KEY_VALID &&' ''
-bug qp-right-ignored resp '!(qp->access & XROCE_REMOTE_READ) ||' ''
+bug qp-right-ignored resp ' || !(qp->access & XROCE_REMOTE_READ))' ')'
 bug receive-overflow resp \
 	'pkt->payload_len > resp->wqe->len - resp->offset) {' '0) {'
 bug any-device rx 'if (!qp || qp->dev != rx->dev)' 'if (!qp)'
