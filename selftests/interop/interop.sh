@@ -31,6 +31,6 @@ for family in 4 6; do
 done
 rc "$label" forward shape
 ud "$label" shape
-rc "rxe with xroce $XROCE_XDP" backward shape mix
+rc "rxe with xroce $XROCE_XDP" backward shape depth mix
 ud "rxe with xroce $XROCE_XDP" -r shape
 tap_end

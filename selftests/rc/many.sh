@@ -14,4 +14,4 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ../lib/rc.sh
 
-rc_main 9000 many mix
+rc_main 9000 many depth mix

@@ -114,6 +114,7 @@ void test_big(void);
 void test_error(void);
 void test_retry(void);
 void test_many(void);
+void test_depth(void);
 void test_mix(void);
 void test_flood(void);
 void test_stopped(void);

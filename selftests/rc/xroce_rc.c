@@ -43,6 +43,7 @@ static const struct {
 	{ "error", test_error, "each error status" },
 	{ "retry", test_retry, "RNR and vanished peers" },
 	{ "many", test_many, "QPs, atomics and READs in parallel" },
+	{ "depth", test_depth, "READs, as many as agreed on" },
 	{ "mix", test_mix, "random operations, -r rounds of 64" },
 	{ "flood", test_flood, "more to itself than the host's queue holds" },
 	{ "stopped", test_stopped, "the other end's process stopped" },

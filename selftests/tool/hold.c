@@ -127,8 +127,9 @@ static void xrc_qps(struct host *h)
 static void objects(struct host *h)
 {
 	struct ibv_srq_init_attr srq_init = {
-		.attr = { .max_wr = 50, .max_sge = 2, .srq_limit = 7 },
+		.attr = { .max_wr = 50, .max_sge = 2 },
 	};
+	struct ibv_srq_attr limit = { .srq_limit = 7 };
 	struct ibv_ah_attr ah_attr = {
 		.is_global = 1, .port_num = 1, .sl = 3,
 		.grh = { .dgid = h->gid, .sgid_index = h->gid_index,
@@ -148,6 +149,7 @@ static void objects(struct host *h)
 	ZERO(posix_memalign(&buf, 4096, LEN));
 	mr = NEED(ibv_reg_mr(h->pd, buf, LEN, access));
 	h->srq = NEED(ibv_create_srq(h->pd, &srq_init));
+	ZERO(ibv_modify_srq(h->srq, &limit, IBV_SRQ_LIMIT));
 	for (i = 0; i < 5; i++)
 		ZERO(ibv_post_srq_recv(h->srq, &recv, &bad));
 	NEED(ibv_create_ah(h->pd, &ah_attr));
