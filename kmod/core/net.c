@@ -280,9 +280,9 @@ void xroce_frame_seal(struct xroce_frame *f)
 /*
  * The first of its kind, or not seen for long. What was found out of it may not be what
  * stands there now, in memory that a program writes to (AF_XDP's): that would be known
- * of others' packets then.
+ * of others' packets then. Apart, since it takes the stack.
  */
-static const struct xroce_known *xroce_known_add(const struct xroce_rx *rx)
+static noinline const struct xroce_known *xroce_known_add(const struct xroce_rx *rx)
 {
 	u8 first = READ_ONCE(rx->l3[0]);
 	bool v4 = first >> 4 == 4, same;
