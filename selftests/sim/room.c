@@ -321,15 +321,8 @@ static void run_refused(u64 seed)
  */
 static u32 take_expired(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
-	(void)f;
-	if (ep != room.ep || room.done)
-		return n;
-	if (room.first) {
-		room.first = 0;
-		return n;
-	}
-	if (sim_now() < room.until)
-		return 0;
+	if (ep != room.ep || room.done || sim_now() < room.until)
+		return take_first(ep, f, n);
 	room.done = true;
 	sim_set_now(sim_now() + SIM_MS);
 	xroce_qp_timer(&ep->qp);
