@@ -92,15 +92,18 @@ all_of() {
 # options VERB bw|lat - those that do not depend on the transport
 options() {
 	local prog=ib_$1_$2 all=() o size
-	all=("-S 3" "--tclass 104" "--flow_label 77" "-u 16" "-z" "-t 8" "-D 2"
-		"-R -T 104" "--no_lock" "--disable_pcie_relaxed")
-	[ "$2" = lat ] || all+=("-N" "-Q 8" "--use_old_post_send" "--mr_per_qp -q 4"
-		"-b --report-both" "--reversed" "-y 2000"
-		"--rate_limit 50 --rate_units M --rate_limit_type SW")
+	all=("-S 3" "--tclass 104" "--flow_label 77" "-u 16" "-z" "-t 8" "-R -T 104"
+		"--no_lock" "--disable_pcie_relaxed")
+	# what else perftest refuses is left out
+	[ "$2" = lat ] || all+=("-N" "-D 2" "-Q 8" "--use_old_post_send" "--mr_per_qp -q 4"
+		"-b --report-both" "--reversed" "-y 2000")
+	[[ $1$2 == *lat || $1 == atomic ]] ||
+		all+=("--rate_limit 50 --rate_units M --rate_limit_type SW")
 	[[ $1 == read || $1 == atomic ]] || all+=("-I 64 -s 64")
 	[ "$1" = write ] || all+=("-e -X 1")
 	case $1 in
-	send)	all+=("-r 64" "--recv_post_list 8") ;;
+	send)	all+=("-r 64")
+		[ "$2" = lat ] || all+=("--recv_post_list 8") ;;
 	write)	all+=("--write_with_imm") ;;
 	read)	all+=("-o 4") ;;
 	atomic)	all+=("-A FETCH_AND_ADD" "-A CMP_AND_SWAP" "-o 4") ;;
