@@ -369,6 +369,7 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 		req->recovering = false;
 	req->retries = req->retry_cnt;
 	req->rnr_retries = req->rnr_retry;
+	req->rnr_until = 0;	/* another copy of what was refused has been received */
 	while (req->rd_head != req->rd_tail &&
 	       xroce_psn_diff(req->rd_end[req->rd_head % XROCE_MAX_RD_ATOMIC], psn) <= 0)
 		req->rd_head++;
@@ -401,12 +402,15 @@ static u64 xroce_req_due(const struct xroce_req *req)
 void xroce_req_arm(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
+	u64 due;
 
 	if (req->waiting || !xroce_qp_reliable(qp))
 		return;
 	req->waiting = xroce_env_now();
 	req->asked = req->asking;	/* and had to wait for its turn */
-	xroce_env_timer(qp, xroce_req_due(req));
+	due = xroce_req_due(req);
+	if (due != XROCE_NEVER)
+		xroce_env_timer(qp, due);
 }
 
 /*
@@ -882,9 +886,10 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 		xroce_req_done(qp);
 		/*
 		 * The last packet did not ask for an ACK, because more was to
-		 * follow at once, and what did waits for it.
+		 * follow at once, and what did waits for it. Or it was to ask, and
+		 * cannot go again.
 		 */
-		if (!req->since_ackreq || req->cur == req->tail || !xroce_req_ask(qp))
+		if ((!req->since_ackreq && !req->asking) || req->cur == req->tail || !xroce_req_ask(qp))
 			break;
 	}
 	return NULL;

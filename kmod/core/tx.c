@@ -156,7 +156,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 	}
 	qp->sending = true;
 	for (;;) {
-		if (qp->resp.fatal && !qp->resp.nak && !qp->dead)
+		if (qp->resp.fatal && !qp->resp.nak && qp->hot.state != XROCE_QPS_RESET)
 			xroce_qp_error(qp);	/* the NAK, if any, has left */
 		/* Here, since who posts during a burst leaves it to us. */
 		if (qp->hot.state == XROCE_QPS_ERR)

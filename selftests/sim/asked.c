@@ -57,6 +57,47 @@ static void run_failed(u64 seed)
 	sim_world_free();
 }
 
+static struct sim_region *extra;
+
+static void t_extra(struct sim_ep *ep, struct xroce_send_wqe *w)
+{
+	(void)ep;
+	w->sge[0].lkey = extra->mr.key;
+	w->sge[0].addr = sim_region_addr(extra, 0);
+}
+
+/* And of one that fails only as it is to go again and ask: its memory has gone. */
+static void run_gone(u64 seed)
+{
+	struct sim_opt bad = { .wr = XROCE_WR_RDMA_WRITE, .len = 100, .nsge = 1,
+			       .tweak = t_extra };
+	struct sim_cfg cfg = sim_plain();
+	struct xroce_cqe *cqe;
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.retry_cnt = 0;
+	cfg.timeout = 14;
+	ep = asked.ep = &sim_pair(&cfg)->ep[0];
+	if (sim_below(2))
+		ep->qp.req.timeout = 0;		/* none */
+	ep->expect_err = true;
+	W->checks_off = true;
+	extra = sim_region_new(ep->node, 4096, XROCE_LOCAL_WRITE, &ep->node->pd);
+	post(XROCE_WR_RDMA_WRITE, 100, false, true);
+	sim_check(sim_post(ep, &bad), "no room");
+	sim_run_until(sim_now() + SIM_MS);
+	sim_core_enter();
+	xroce_mr_end(&extra->mr);
+	sim_core_leave();
+	sim_run_until(sim_now() + SIM_SEC);
+	cqe = (struct xroce_cqe *)ep->scq->cq.ring->slot;
+	sim_check(ep->scq->cq.ring->prod && cqe->status == XROCE_WC_LOC_PROT_ERR,
+		  "%u completions, status %u", ep->scq->cq.ring->prod, cqe->status);
+	is(TIMEOUT, 0);
+	sim_world_free();
+}
+
 /* Behind a READ of 2^23 packets that all have come but the last. */
 static bool drop_reads(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *pkt)
 {
@@ -241,6 +282,68 @@ static void run_next(u64 seed)
 	sim_finish();
 }
 
+static u32 take_none(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)f;
+	return ep == asked.ep ? 0 : n;
+}
+
+/* No ACK timer, and no room to ask when an ACK of what is before comes. */
+static void run_untimed(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+
+	(void)seed;
+	cfg.delay = 3 * SIM_MS;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	asked.ep->qp.req.timeout = 0;
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_run_until(sim_now() + SIM_MS / 2);
+	post(XROCE_WR_RDMA_WRITE, 100, false, false);
+	post(XROCE_WR_RDMA_WRITE, 100, false, false);
+	W->take = take_none;
+	sim_run_until(sim_now() + 8 * SIM_MS);
+	W->take = NULL;
+	sim_run_until(sim_now() + 10 * SIM_MS);
+	sim_check(asked.ep->wire.una == asked.ep->wire.max, "not acknowledged");
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_settle_all(20 * SIM_MS);
+	sim_finish();
+}
+
+static void post_receive(void *arg)
+{
+	sim_post_recv(arg, 4096, 1);
+}
+
+/*
+ * What goes twice on a long way, to ask, finds no receive at first, and then one: the
+ * wait for that ends as it is acknowledged.
+ */
+static void run_ready(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	u64 start;
+	u32 i;
+
+	(void)seed;
+	cfg.min_rnr = 0;		/* 655 ms */
+	cfg.timeout = 18;
+	cfg.delay = 3 * SIM_MS;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	sim_at(sim_now() + 5 * SIM_MS, SIM_EV_FN, post_receive, asked.ep->peer, 0);
+	start = sim_now();
+	for (i = 0; i < 2; i++) {
+		post(XROCE_WR_SEND, 100, true, false);
+		sim_settle_all(100 * SIM_MS);
+		post_receive(asked.ep->peer);
+	}
+	is(RNR_RCVD, 1);
+	is(TIMEOUT, 0);
+	sim_check(sim_now() - start < 300 * SIM_MS, "it waits for what has come");
+	sim_finish();
+}
+
 static u32 take_of_others(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
 	(void)f;
@@ -333,12 +436,15 @@ static void run_bells(u64 seed)
 
 const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-failed", "what is before a failed one asks for its ACK", run_failed, 0, 20 },
+	{ "asks-gone", "and of one that fails as it is to ask", run_gone, 0, 10 },
 	{ "asks-long", "an ACK behind a READ of 2^31 bytes, whose end is lost", run_long,
 	  0, 10 },
 	{ "asks-round", "the last PSN of a READ, 2^24 packets later", run_round, 0, 10 },
 	{ "asks-far", "a peer so far away that who asks late is not answered in time", run_far,
 	  0, 10 },
 	{ "asks-waited", "the ACK of one that is waited for, which is lost", run_waited, 0, 10 },
+	{ "asks-ready", "twice, and the peer ready for the second only", run_ready, 0, 1 },
+	{ "asks-untimed", "no ACK timer, and no room to ask", run_untimed, 0, 1 },
 	{ "asks-others", "no room to ask, but for others", run_others, 0, 10 },
 	{ "asks-loops", "no room to ask, and others that need none", run_loops, 0, 10 },
 	{ "asks-late", "a timer that is late", run_late, 0, 10 },

@@ -218,6 +218,11 @@ bug full-fatal comp 'if (total != req->total)' 'if (0)'
 bug full-patient comp 'if (total != req->total)' 'if (1)'
 bug full-loops comp ' -
 			xroce_env_total(qp->dev, XROCE_CNT_TX_LOOPED);' ';'
+bug asks-gone req '(!req->since_ackreq && !req->asking)' '!req->since_ackreq'
+bug asks-ready req '	req->rnr_until = 0;	/* another' '	/* another'
+bug last-twice tx ' && qp->hot.state != XROCE_QPS_RESET)' ')'
+bug asks-untimed req '	if (due != XROCE_NEVER)
+		xroce_env_timer' '		xroce_env_timer'
 bug asks-hasty req '			least = now + wait;' '			least = 0;'
 bug leave-none req 'if (xroce_req_leave(qp)) {' 'if (0) {'
 bug leave-ever req '	req->since_ackreq = req->cwnd;

@@ -441,6 +441,8 @@ void sim_ep_reset(struct sim_ep *ep)
 {
 	sim_keys_look(ep);
 	sim_ep_state(ep, XROCE_QPS_RESET);
+	sim_check(ep->event[XROCE_EVENT_LAST_WQE] <= 1, "QP %u: the last WQE, %u times",
+		  ep->idx, ep->event[XROCE_EVENT_LAST_WQE]);
 	ep->sq_prod = 0;
 	ep->rq_prod = 0;
 	ep->state = SIM_EP_DOWN;

@@ -761,6 +761,8 @@ static void rx_answer(struct wire *w, const struct hdr *h)
 	if (w->una != una) {
 		w->expiries = 0;
 		w->rnrs = 0;
+		w->rnr_until = 0;
+		w->rnr_wait = false;
 		w->since = w->una == w->max ? 0 : sim_now();
 	}
 	if (!(kind & K_ACK) || ack || w->una != h->psn)
