@@ -46,6 +46,8 @@
  * @cnp_gap: the least between two CNPs of a QP, ns
  * @less: than XROCE_BATCH so many are staged at a time, since it took no more of
  *	any QP's: a hint
+ * @turn: of QPs that send by the wire, and of those to this host: who waits for room
+ *	since then is the next to be given any; 0: nobody
  * @count: counters, where the environment has them on each CPU
  */
 struct xroce_dev {
@@ -53,6 +55,7 @@ struct xroce_dev {
 	u32 cwnd_max;
 	u32 cnp_gap;
 	u32 less;
+	u64 turn[2];
 	u64 __percpu *count;
 };
 
@@ -432,6 +435,7 @@ struct xroce_resp {
  * @again: someone else has come meanwhile, who leaves his work to the first
  * @nomem: a frame was not to be had; the run is tried again
  * @full: runs in a row that found no room in the device, up to XROCE_FULL_MOST
+ * @since: when it began to wait for room, 0: it does not
  * @answers: staged since requests had their turn
  * @xrcd: XRC target: its domain, compared only. It sends nothing, and has @rq,
  *	@rcq and @resp.pd only while a request is executed: of the queue named
@@ -476,6 +480,7 @@ struct xroce_qp {
 	u8 verdict;
 	u8 err_status;
 	u8 err_nak;
+	u64 since;
 	u64 count[XROCE_CNT_MAX];
 	struct xroce_av av;
 	u8 head[48 + sizeof(struct xroce_bth)];

@@ -18,6 +18,8 @@
 /* Until the next try where there was no room, ns; doubled each time, up to 2^4 of these. */
 #define XROCE_FULL_WAIT		100000
 #define XROCE_FULL_MOST		4
+/* Who has waited for room so long is given a turn, ns. */
+#define XROCE_TURN_AGE		3000000
 
 /* How far a QP may fall behind its pace, since timers are late, and catch up, ns. */
 #define XROCE_PACE_SLACK	1000000
@@ -135,6 +137,66 @@ static void xroce_room(struct xroce_qp *qp)
 		xroce_req_arm(qp);
 }
 
+/* Return: how many of the frames staged the device has taken. */
+static u32 xroce_send(struct xroce_qp *qp, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		xroce_frame_seal(qp->stage[i]);
+	return xroce_env_xmit(qp, qp->stage, n);
+}
+
+/* Whose turn it is, of those who send as @qp does. */
+static u64 *xroce_turn(const struct xroce_qp *qp)
+{
+	return &qp->dev->turn[qp->av.route == XROCE_ROUTE_HOST];
+}
+
+/* Nobody's who has waited for longer. */
+static bool xroce_turn_mine(const struct xroce_qp *qp)
+{
+	u64 turn = READ_ONCE(*xroce_turn(qp));
+
+	return !turn || (qp->since && qp->since <= turn);
+}
+
+/*
+ * It waits no more: there was room, or there is nothing to send. Of datagrams the way may
+ * have changed.
+ */
+static void xroce_turn_end(struct xroce_qp *qp)
+{
+	if (!qp->since)
+		return;
+	cmpxchg(&qp->dev->turn[0], qp->since, 0);
+	cmpxchg(&qp->dev->turn[1], qp->since, 0);
+	qp->since = 0;
+}
+
+/*
+ * There was no room. Who has found none for long is the next to be given any: those who
+ * answer what the device's reader hands them fill it each time before a timer has its
+ * turn, or do on other CPUs. One look for each turn: who finds no room even so is not
+ * held up by others.
+ *
+ * Return: when it looks again, ns.
+ */
+static noinline u32 xroce_turn_wait(struct xroce_qp *qp, bool looked)
+{
+	u32 wait = XROCE_FULL_WAIT << qp->full;
+	u64 *turn = xroce_turn(qp), now = xroce_env_now(), first = READ_ONCE(*turn);
+
+	if (looked && qp->since && qp->since == first)
+		xroce_turn_end(qp);
+	else if (looked && qp->since && now - qp->since >= XROCE_TURN_AGE &&
+		 (!first || qp->since < first) && cmpxchg(turn, first, qp->since) == first)
+		wait = XROCE_FULL_WAIT;
+	if (!qp->since)
+		qp->since = now;
+	return wait;
+}
+
 /**
  * xroce_qp_run() - send what there is to send
  * @qp: the queue pair
@@ -145,8 +207,8 @@ static void xroce_room(struct xroce_qp *qp)
 void xroce_qp_run(struct xroce_qp *qp)
 {
 	u32 budget = xroce_qp_reliable(qp) ? XROCE_RUN_BUDGET : XROCE_RUN_BUDGET_LOSSY;
-	u32 i, n, most, taken, life, less;
-	bool wire;
+	u32 i, n, most, taken, life, less, wait;
+	bool wire, mine;
 
 	spin_lock(&qp->lock);
 	if (qp->sending) {
@@ -171,16 +233,19 @@ void xroce_qp_run(struct xroce_qp *qp)
 		less = wire ? READ_ONCE(qp->dev->less) : 0;
 		most = qp->full ? 1 : XROCE_BATCH - less;
 		n = xroce_stage(qp, most);
-		if (!n)
+		if (!n) {
+			xroce_turn_end(qp);
 			break;
+		}
 		life = qp->resets;
+		mine = xroce_turn_mine(qp);
 		spin_unlock(&qp->lock);
-		for (i = 0; i < n; i++)
-			xroce_frame_seal(qp->stage[i]);
-		taken = xroce_env_xmit(qp, qp->stage, n);
+		taken = mine ? xroce_send(qp, n) : 0;
 		for (i = 0; i < taken; i++)
 			xroce_taken(qp, &qp->staged[i]);
 		spin_lock(&qp->lock);
+		if (taken || qp->dead)
+			xroce_turn_end(qp);
 		if (taken && qp->full)
 			xroce_room(qp);
 		if (taken < n && wire)
@@ -195,8 +260,9 @@ void xroce_qp_run(struct xroce_qp *qp)
 		budget -= min(budget, n);
 		if (taken < n) {
 			xroce_qp_count(qp, XROCE_CNT_TX_UNTAKEN, n - taken);
-			xroce_env_timer(qp, xroce_env_now() + (XROCE_FULL_WAIT << qp->full));
+			wait = xroce_turn_wait(qp, mine);
 			qp->full = min_t(u8, qp->full + 1, XROCE_FULL_MOST);
+			xroce_env_timer(qp, xroce_env_now() + wait);
 			/* What is to be flushed meanwhile needs no room. */
 			if (qp->again && !qp->dead && !xroce_qp_sends(qp))
 				xroce_env_defer(qp);

@@ -833,7 +833,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	env.bh++;
 	xroce_qp_run(&w.qp);
 	env.bh--;
-	MUST(!env.frames);
+	MUST(!env.frames && !env.dev.turn[0] && !env.dev.turn[1]);
 	env.bh++;
 	for (i = 6; i--; )
 		MUST(xroce_mr_end(&w.mr[i]));

@@ -119,11 +119,12 @@ u64 xroce_env_now(void)
 }
 
 /* The next turn of softirqs after @when, which is now where there are none. */
-static u64 turn_after(u64 when)
+static u64 turn_after(const struct sim_ep *ep, u64 when)
 {
-	u64 turn = W->cfg.turn;
+	bool late = W->cfg.late && ep->conn->ep[0].idx / 2 % W->cfg.late == 0;
+	u64 turn = W->cfg.turn * (late ? 20 : 1);
 
-	return turn ? (when / turn + 1) * turn : when;
+	return turn ? (when / turn + 1) * turn + late * W->cfg.turn / 2 : when;
 }
 
 void xroce_env_timer(struct xroce_qp *qp, u64 when)
@@ -132,6 +133,7 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when)
 	struct sim_ep *ep = ep_of(qp);
 
 	sim_check(qp->lock.held, "timer set without the QP's lock");
+	sim_check(when < 1ull << 62, "a timer set for ever");
 	if (qp->dead)
 		return;
 	/* Who waits for no answer waits for memory, for room or for its turn. */
@@ -142,7 +144,7 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when)
 	if (ep->timer_at && ep->timer_at <= when)
 		return;
 	ep->timer_at = when;
-	sim_at(turn_after(when) + 1 + sim_below(5000), SIM_EV_TIMER, NULL, ep,
+	sim_at(turn_after(ep, when) + 1 + sim_below(5000), SIM_EV_TIMER, NULL, ep,
 	       ++ep->timer_gen);
 }
 
@@ -155,7 +157,7 @@ void xroce_env_defer(struct xroce_qp *qp)
 		return;
 	ep->defer_pending = true;
 	if (W->cfg.turn)	/* in the order of their coming */
-		sim_at(turn_after(sim_now()), SIM_EV_DEFER, NULL, ep, 0);
+		sim_at(turn_after(ep, sim_now()), SIM_EV_DEFER, NULL, ep, 0);
 	else
 		sim_at(sim_now() + sim_below(2000), SIM_EV_DEFER, NULL, ep, 0);
 }
@@ -178,6 +180,7 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 	if (len > 128 && sim_chance(5000))
 		n = sim_range(128, len);
 	sf = calloc(1, sizeof(*sf));
+	sf->ep = ep_of(qp);
 	sf->f.len = len;
 	sf->mem[0] = malloc(HEADROOM + n);
 	sf->f.seg[0] = (struct xroce_seg){ sf->mem[0] + HEADROOM, n };
@@ -192,11 +195,23 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 	return &sf->f;
 }
 
+/* Who waits for it may be told to ask for less. */
+static void no_room_for_data(struct sim_ep *ep)
+{
+	if (sim_now() < ep->cnp_next)
+		return;
+	ep->cnp_may = true;
+	ep->cnp_next = sim_now() + 50 * SIM_US;
+}
+
 void xroce_env_frame_free(struct xroce_frame *f)
 {
 	SIM_OUTSIDE();
 	struct sim_frame *sf = container_of(f, struct sim_frame, f);
 
+	/* Whom there is no room for need not ask the device. */
+	if (sf->ep && f->is.kind == XROCE_FRAME_RD_RESP)
+		no_room_for_data(sf->ep);
 	free(sf->mem[0]);
 	free(sf->mem[1]);
 	free(sf);
@@ -248,12 +263,13 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 	}
 	if (W->take)
 		taken = W->take(ep, f, n);
+	for (i = 0; i < n; i++)
+		container_of(f[i], struct sim_frame, f)->ep = NULL;
 	for (i = 0; i < taken; i++)
 		give_away(ep, f[i]);
 	node_of(qp->dev)->cnt[XROCE_CNT_TX_PKTS] += taken;
 	if (taken < n)
 		ep->no_frame++;
-	/* Who waits for data may be told to ask for less. */
 	for (i = taken; i < n; i++)
 		data |= f[i]->is.kind == XROCE_FRAME_RD_RESP;
 	/* A device that cannot say no drops it, and that is known. */
@@ -270,10 +286,8 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 		bh_off = bh;
 	}
 	ep->in_xmit = false;
-	if (data && sim_now() >= ep->cnp_next) {
-		ep->cnp_may = true;
-		ep->cnp_next = sim_now() + 50 * SIM_US;
-	}
+	if (data)
+		no_room_for_data(ep);
 	return taken;
 }
 

@@ -256,8 +256,12 @@ bug nothing-since tx '!qp->again && ' ''
 bug untaken-sent-twice req 'if (!f->again && ' 'if (0 && '
 bug untaken-answer-lost tx 'xroce_resp_untaken(qp, f);' ';'
 bug untaken-after-reset tx 'if (qp->resets == life) {' 'if (1) {'
-bug dropped-lost tx 'xroce_env_timer(qp, xroce_env_now() + (XROCE_FULL_WAIT << qp->full));' \
-	';'
+bug dropped-lost tx 'xroce_env_timer(qp, xroce_env_now() + wait);' ';'
+bug turn-none tx 'return !turn || (qp->since && qp->since <= turn);' 'return true;'
+bug turn-kept tx '	cmpxchg(&qp->dev->turn[0], qp->since, 0);\n' ''
+bug turn-for-ever tx 'if (looked && qp->since && qp->since == first)' 'if (0)'
+bug turn-dead tx 'taken || qp->dead' 'taken'
+bug turn-young tx '(!first || qp->since < first)' '!first'
 
 # completions
 bug no-flush-unsignalled req \

@@ -150,6 +150,9 @@ void sim_world_free(void)
 			sim_core_leave();
 		}
 	}
+	for (i = 0; i < W->nnodes; i++)
+		sim_check(!W->node[i]->dev.turn[0] && !W->node[i]->dev.turn[1],
+			  "it is the turn of who has gone");
 	for (c = W->conns; c; c = cnext) {
 		cnext = c->next;
 		ep_free(&c->ep[0]);

@@ -108,9 +108,26 @@ static void run_owed_read(u64 seed)
 	sim_world_free();
 }
 
+/* For whom there is no room to the end: others do not wait for who has gone. */
+static void run_owed_full(u64 seed)
+{
+	struct sim_ep *ep = begin(0);
+
+	(void)seed;
+	W->take = take_no_ack;
+	post(ep, XROCE_WR_RDMA_WRITE, false);
+	sim_run_until(sim_now() + sim_range(5000, 15000) * SIM_US);
+	sim_check(ep->peer->qp.full, "there was room");
+	xroce_qp_kill(&ep->peer->qp);
+	sim_check(!W->node[1]->dev.turn[0] && !W->node[1]->dev.turn[1],
+		  "it is the turn of who has gone");
+	sim_world_free();
+}
+
 const struct sim_scenario sim_owed_scenarios[] = {
 	{ "owed", "a QP ends that owes an ACK: its peer is told", run_owed, 0, 40 },
 	{ "owed-read", "but not what lies behind a READ unanswered", run_owed_read,
 	  0, 40 },
+	{ "owed-full", "a QP ends that owes an ACK, and finds no room", run_owed_full, 0, 20 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };

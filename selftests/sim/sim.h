@@ -90,7 +90,8 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
  * @rate: bytes a second to a node, 0 is without limit; four times that from it
  * @queue: bytes that the way to a node queues, with @rate
  * @depth: work requests of a send queue, 0: some
- * @turn: softirqs of one CPU: each so many ns, deferred runs and then timers; else 0
+ * @turn: softirqs of one CPU: each so many ns, deferred runs and then timers; else 0;
+ *	@late: the timers of one QP in so many come after 20 of them only, and a half
  */
 struct sim_cfg {
 	u32 nodes;
@@ -115,8 +116,8 @@ struct sim_cfg {
 	u32 sqd;
 	u32 key;
 	u32 key_bad;
-	u32 mark;
-	u32 mark_from;
+	u32 mark, mark_from;
+	u32 late;
 	u64 delay;
 	u64 jitter;
 	u64 rate;
@@ -124,8 +125,7 @@ struct sim_cfg {
 	u32 queue;
 	u32 depth;
 	u32 max_len;
-	u32 cwnd_init;
-	u32 cwnd_max;
+	u32 cwnd_init, cwnd_max;
 	u8 timeout;		/* 0: random */
 	bool unmarked;
 	bool plain;		/* patient settings, nothing late */
@@ -475,8 +475,7 @@ struct wire {
 };
 
 enum sim_ep_state {
-	SIM_EP_DOWN,
-	SIM_EP_UP,
+	SIM_EP_DOWN, SIM_EP_UP,
 	SIM_EP_FAILED,		/* in ERR; what completes is flushed */
 	SIM_EP_SQE,		/* so is what is sent, and nothing else */
 };
@@ -618,6 +617,7 @@ struct sim_pkt {
 /* What a frame is in the environment. */
 struct sim_frame {
 	struct xroce_frame f;
+	struct sim_ep *ep;		/* whose; NULL: the device has seen it */
 	u8 *mem[2];
 };
 
