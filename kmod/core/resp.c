@@ -18,6 +18,16 @@ static void xroce_resp_nak(struct xroce_qp *qp, u8 syndrome)
 	qp->resp.nak_psn = qp->hot.epsn;
 }
 
+/* What is next has been lost: one NAK, and none behind an RNR NAK. */
+static void xroce_resp_gap(struct xroce_qp *qp)
+{
+	xroce_qp_verdict(qp, XROCE_CNT_OUT_OF_SEQ);
+	if (qp->hot.resp_flags & (XROCE_RESP_GAP | XROCE_RESP_RNR))
+		return;
+	qp->hot.resp_flags |= XROCE_RESP_GAP;
+	xroce_resp_nak(qp, XROCE_NAK_PSN);
+}
+
 /*
  * The connection is over once the NAK has left (IBTA 9.9.3.1). Without one only
  * the message is: the rest of it finds none under way (9.9.3.1, class D).
@@ -260,7 +270,11 @@ static struct xroce_rd *xroce_resp_accept(struct xroce_qp *qp, const struct xroc
 
 	rd = resp->max_rd ? xroce_rd_slot(resp, resp->rd_tail) : NULL;
 	if (!rd || (rd->state == XROCE_RD_ACTIVE && !rd->again)) {
-		xroce_resp_invalid(qp);
+		/* rdma_rxe sends FLUSHes without a limit: too early is as good as lost. */
+		if (rd && pkt->info & XROCE_OP_FLUSH)
+			xroce_resp_gap(qp);
+		else
+			xroce_resp_invalid(qp);
 		return NULL;
 	}
 	/* Who asks for the next has had the answer that was asked for again. */
@@ -599,12 +613,7 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		xroce_resp_duplicate(qp, pkt);
 		return;
 	case XROCE_SEQ_GAP:
-		xroce_qp_verdict(qp, XROCE_CNT_OUT_OF_SEQ);
-		/* One NAK for a gap, and none behind an RNR NAK. */
-		if (!(hot->resp_flags & (XROCE_RESP_GAP | XROCE_RESP_RNR))) {
-			hot->resp_flags |= XROCE_RESP_GAP;
-			xroce_resp_nak(qp, XROCE_NAK_PSN);
-		}
+		xroce_resp_gap(qp);
 		return;
 	case XROCE_SEQ_NEXT:
 		break;
