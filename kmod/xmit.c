@@ -17,10 +17,11 @@
 
 /*
  * Drivers whose ndo_xdp_xmit() takes others of its frames than the first (two), or
- * that give their pages back past the lock of the pool they are of (all, in 6.12).
+ * that give their pages back past the lock of the pool they are of (all but one, in
+ * 6.12), or never, and do not ask whether there is room (vif: xen-netfront).
  */
 static const char *const xroce_unfit[] = {
-	"atlantic", "fec", "rvu_nicpf", "rvu_nicvf", "sfc", "sfc_siena", "tsnep",
+	"atlantic", "fec", "rvu_nicpf", "rvu_nicvf", "sfc", "sfc_siena", "tsnep", "vif",
 };
 
 /**
