@@ -27,13 +27,15 @@ static const char *const xroce_unfit[] = {
 /**
  * xroce_xmit_fits() - may XDP frames be sent by a netdev, if it takes them
  * @ndev: the network device, held
+ *
+ * Not by a bond: its ports, now or later, may be of any driver.
  */
 bool xroce_xmit_fits(const struct net_device *ndev)
 {
 	const struct device *dev = ndev->dev.parent;
 
-	return !dev || !dev->driver ||
-	       match_string(xroce_unfit, ARRAY_SIZE(xroce_unfit), dev->driver->name) < 0;
+	return !netif_is_bond_master(ndev) && (!dev || !dev->driver ||
+	       match_string(xroce_unfit, ARRAY_SIZE(xroce_unfit), dev->driver->name) < 0);
 }
 
 /*

@@ -328,6 +328,19 @@ static void check_state(const struct netdev *dev)
 		row(OK, "state", dev->name, NULL, "up");
 }
 
+static void check_bond_xdp(const struct netdev *dev, const struct xlink *xl)
+{
+	if (!xl || xl->xdp_mode == XROCE_XDP_MODE_GENERIC)
+		row(OK, "xdp", dev->name, NULL,
+		    "generic: its ports would run a native program");
+	else
+		row(WARN, "xdp", dev->name,
+		    text("rdmatool link set %s xdp generic", xl->name),
+		    xl->xdp_mode == XROCE_XDP_MODE_OFF ?
+		    "off: packets come by the UDP socket" :
+		    "native: its ports run the program, and have no link");
+}
+
 static void check_xdp(const struct netdev *dev, const struct xlink *xl)
 {
 	bool known, basic, other;
@@ -341,6 +354,8 @@ static void check_xdp(const struct netdev *dev, const struct xlink *xl)
 		    text("ip link set dev %s xdp off, if it is not needed",
 			 dev->name),
 		    "another XDP program has it (id %u)", dev->xdp_prog);
+	else if (netdev_is_bond(dev->ifindex))
+		check_bond_xdp(dev, xl);
 	else if (xl && xl->xdp_mode == XROCE_XDP_MODE_NATIVE)
 		row(OK, "xdp", dev->name, NULL, "native");
 	else if (xl && basic)

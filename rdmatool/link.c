@@ -226,14 +226,19 @@ static void set_xdp_auto(const struct xlink *xl)
 	};
 	char why[300] = "", policy[POLICY_MAX];
 	struct xlink now;
-	size_t i;
+	size_t i = 0;
 
 	if (!begin_xdp(xl, policy)) {
 		warn("link %s: xdp %s (%s)", xl->name,
 		     xdp_mode_name(xl->xdp_mode), xdp_why());
 		return;
 	}
-	for (i = 0; i < ARRAY_SIZE(best); i++) {
+	if (netdev_is_bond(xl->ifindex)) {
+		snprintf(why, sizeof(why), "not native: the ports of %s would run it",
+			 xl->ifname);
+		i = 1;
+	}
+	for (; i < ARRAY_SIZE(best); i++) {
 		size_t at = strlen(why);
 
 		if (xdp_attach(xl, best[i])) {

@@ -13,6 +13,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <netlink/genl/genl.h>
+#include <netlink/route/link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,23 @@ void netdev_addrs(u32 ifindex,
 	err = nl_ask(NETLINK_ROUTE, msg, on_addr, &walk);
 	if (err)
 		fail("cannot list addresses: %s", nl_why(err));
+}
+
+/**
+ * netdev_is_bond() - is it a bond, whose ports, which have no link, run native programs
+ */
+bool netdev_is_bond(u32 ifindex)
+{
+	struct rtnl_link *link;
+	const char *type;
+	bool bond;
+
+	if (rtnl_link_get_kernel(rt_sock(), ifindex, NULL, &link))
+		return false;
+	type = rtnl_link_get_type(link);
+	bond = type && !strcmp(type, "bond");
+	rtnl_link_put(link);
+	return bond;
 }
 
 static void on_features(struct nlmsghdr *nlh, void *arg)

@@ -109,6 +109,19 @@ try "$label: which hears nothing, and has no GID" none
 try "$label: no link on the port" n1 rdmatool link del xr1
 try "$label: one on the bond" rdma_add "$NS1" xroce xr1 bond0
 try "$label: its GIDs" wait_for 20 vlan_gids
+# Though the port could run the program natively, and h2 would take XDP frames
+of_bond() {
+	n1 rdmatool link set xr1 xdp "$1" && [ "$(xdp_mode "$NS1" bond0)" = "$2" ] &&
+		n1 rdmatool check | grep "$3 *xdp bond0: $2"
+}
+try "$label: XDP by itself is generic" of_bond auto generic ok
+try "$label: native all the same" of_bond native native warn
+try "$label: XDP native at h2" n2 rdmatool link set xr2 xdp native
+port_sent=$(ETH1=eth0 xdp_sent)
+pings rc "natively" "$V4.1" "$V4.2"
+as_skbs() { [ "$(ETH1=eth0 xdp_sent)" = "$port_sent" ]; }
+try "$label: which sends no XDP frames" as_skbs
+try "$label: XDP as it was" n1 rdmatool link set xr1 xdp "$XROCE_XDP"
 try "$label: the bond is deleted under it" n1 ip link del bond0
 gone() { ! n1 rdma link show xr1/1 2>/dev/null; }
 try "$label: its device goes" wait_for 20 gone
