@@ -14,6 +14,12 @@
 #include <net/udp_tunnel.h>
 #include <net/xdp.h>
 
+/* Since 6.18 BH off makes a CPU's state one task's alone only if that is asked for. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0) && defined(CONFIG_PREEMPT_RT) && \
+	!defined(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK)
+#error "with PREEMPT_RT xroce needs a kernel that has CONFIG_PREEMPT_RT_NEEDS_BH_LOCK=y"
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*fn)(struct hrtimer *),
