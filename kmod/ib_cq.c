@@ -95,7 +95,7 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe, struct ib_u
 
 	if (!udata)
 		return -EOPNOTSUPP;
-	if (udata->outlen < sizeof(resp) || !cqe || cqe > XROCE_MAX_CQE)
+	if (udata->outlen < sizeof(resp) || !cqe || (u32)cqe > XROCE_MAX_CQE)
 		return -EINVAL;
 	depth = roundup_pow_of_two(cqe);
 	ring = xroce_ring_alloc(xroce_udata_uctx(udata), depth,

@@ -459,7 +459,9 @@ static void resize_cqs(void)
 	uint64_t one;
 	uint32_t i;
 
-	expect("a CQ of another size, polled past what there is",
+	expect("a CQ of another size, 2^31 + 1", resize_cq(q, (1u << 31) + 1, to, NULL), EINVAL);
+	expect("2^32 - 1", resize_cq(q, -1, to, NULL), EINVAL);
+	expect("polled past what there is",
 	       (ring->cons = 1, resize_cq(q, 128, to, NULL)), EINVAL);
 	expect("far past it", (ring->cons = 1u << 31, resize_cq(q, 128, to, NULL)), EINVAL);
 	expect("with more than it has slots",
