@@ -96,7 +96,7 @@ static int kqp_alloc_sq(struct xroce_kqp *kqp, struct xroce_uctx *uctx,
 	 * All that there is room for, since some programs do not ask; what an
 	 * atomic WRITE writes always is.
 	 */
-	cap->max_inline_data = stride - sizeof(struct xroce_send_wqe);
+	cap->max_inline_data = min(stride - sizeof(struct xroce_send_wqe), XROCE_MAX_INLINE);
 	req->wqe = kvcalloc(depth, stride, XROCE_GFP_QUEUE);
 	req->swq = kvcalloc(depth, sizeof(*req->swq), XROCE_GFP_QUEUE);
 	if (!req->wqe || !req->swq)

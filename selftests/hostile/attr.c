@@ -89,6 +89,12 @@ static void qp_creation(void)
 	tap_ok(init.cap.max_recv_sge >= 7 && attr.qp_state == IBV_QPS_RESET,
 	       "and a query the same");
 	ibv_destroy_qp(qp);
+
+	init = RC(1, 1, 1, 1, 1024);
+	init.send_cq = init.recv_cq = cq;
+	qp = ibv_create_qp(pd, &init);
+	expect("RC, the most inline", qp ? ibv_destroy_qp(qp) : errno, 0);
+	expect("and what was given for it", qp_errno(init), 0);
 }
 
 static int mtu_of_port(void)
