@@ -204,6 +204,7 @@ static struct xroce_kmr *kmr_alloc_user(struct ib_pd *pd, u64 length, u64 iova, 
 	if (!kmr)
 		return ERR_PTR(-ENOMEM);
 	kmr->ib.iova = iova;		/* kept by ib_core, but for a dmabuf */
+	kmr->ib.length = length;
 	kmr->mr.iova = access & IB_ZERO_BASED ? 0 : iova;
 	kmr->mr.length = length;
 	kmr->mr.access = access & XROCE_MR_ACCESS;

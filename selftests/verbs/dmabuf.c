@@ -147,12 +147,26 @@ static bool adds(struct pair *p, const struct share *s, uint32_t rkey)
 	return true;
 }
 
+/* As who is given it knows it */
+static bool imports(const struct ibv_mr *r)
+{
+	struct ibv_mr *other = ibv_import_mr(pd, r->handle);
+	size_t len;
+
+	NEED(other, "ibv_import_mr: %s", strerror(errno));
+	len = other->length;
+	ibv_unimport_mr(other);
+	NEED(len == LEN, "a region of %u bytes has %zu", LEN, len);
+	return true;
+}
+
 static bool operations(struct pair *p, struct share *s)
 {
 	struct ibv_mr *r = reg_at(s, ANY_ACCESS), *all;
 	uint32_t gone;
 
 	NEED(r, "ibv_reg_dmabuf_mr: %s", strerror(errno));
+	TRY(imports(r));
 	TRY(reads_writes(p, s, r->rkey, AT, LEN, 1));
 	TRY(reads_writes(p, s, r->rkey, AT + LEN - 1, 1, 2));
 	TRY(sends(p, s, r->lkey));
