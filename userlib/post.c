@@ -70,18 +70,21 @@ static int ring_uverbs(struct ibv_qp *qp)
  * xroce_ring() - tell the kernel to look at the rings of a QP, both of them
  *
  * Other errors than EIO are not the kernel's: a program has closed a file that it did
- * not know of, or its seccomp filter does not know lseek().
+ * not know of, or its seccomp filter does not know lseek(). Another file that has the
+ * number since then is not moved so, and returns something else.
  * Return: 0, or an errno: the device or the QP is gone for good.
  */
 int xroce_ring(struct ibv_qp *qp)
 {
 	int bell = to_xctx(qp->context)->bell;
+	off_t ret;
 
 	if (bell < 0)
 		return ring_uverbs(qp);
-	if (lseek(bell, qp->qp_num, SEEK_SET) >= 0)
+	ret = lseek(bell, -1 - (off_t)qp->qp_num, SEEK_SET);
+	if (ret == (off_t)qp->qp_num)
 		return 0;
-	return errno == EIO ? EIO : ring_uverbs(qp);
+	return ret == -1 && errno == EIO ? EIO : ring_uverbs(qp);
 }
 
 bool xroce_wr_may_inline(enum ibv_wr_opcode opcode)

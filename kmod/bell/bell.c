@@ -36,9 +36,10 @@ static void bell_put(struct xroce_bell *bell)
  * lseek() is a ring: of what calls a file's own function it has the least before that,
  * 102 instructions, where write() has 306 and ioctl() 337 (docs/performance.md).
  */
-static loff_t bell_llseek(struct file *file, loff_t qpn, int whence)
+static loff_t bell_llseek(struct file *file, loff_t offset, int whence)
 {
 	struct xroce_bell *bell = file->private_data;
+	loff_t qpn = -1 - offset;
 	xroce_ring_t *ring;
 	int err = -EIO;
 

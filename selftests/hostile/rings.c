@@ -431,8 +431,8 @@ static bool rings(struct ibv_qp *qp)
 	if (!n)
 		n = bell_fds(fds);
 	for (i = 0; i < n; i++) {
-		rung += lseek(fds[i], qp->qp_num, SEEK_SET) == qp->qp_num;
-		lseek(fds[i], (uint64_t)rnd() << rnd() % 33, rnd() % 3);
+		rung += lseek(fds[i], -1 - (off_t)qp->qp_num, SEEK_SET) == qp->qp_num;
+		lseek(fds[i], -1 - ((uint64_t)rnd() << rnd() % 33), rnd() % 3);
 	}
 	return rung == (qp->qp_type != IBV_QPT_XRC_RECV);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fake.h"
@@ -119,11 +120,13 @@ off_t fake_lseek(int fd, off_t off, int whence)
 		errno = fake.fail_cmd ?: fake.no_lseek;
 		return -1;
 	}
-	if (fd == fake_xctx.bell && off == number_qp && whence == SEEK_SET)
+	if (fake.foreign)
+		return syscall(SYS_lseek, fake.foreign, off, whence);
+	if (fd == fake_xctx.bell && off == -1 - (off_t)number_qp && whence == SEEK_SET)
 		fake.bells++;
 	else
 		fake.bad_bells++;
-	return off;
+	return -1 - off;
 }
 
 /* By an ioctl, which does not ask who opened the device. */

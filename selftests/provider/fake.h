@@ -33,6 +33,7 @@ struct fake_ring {
  * @fail_cmd: errno of each command and doorbell, 0 for success
  * @other_creds: the device was opened by who had others
  * @no_lseek: errno of lseek() alone
+ * @foreign: a true file, which has the number of the one for doorbells; 0: none has
  * @cap: what the next QP or SRQ is said to have got
  * @active_mtu: of the port; @fail_port: errno of asking for it
  * @modify_mask: of the last modify of a QP or SRQ
@@ -54,6 +55,7 @@ extern struct fake {
 	int fail_cmd;
 	bool other_creds;
 	int no_lseek;
+	int foreign;
 	struct ibv_qp_cap cap;
 	enum ibv_mtu active_mtu;
 	int fail_port;

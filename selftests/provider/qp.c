@@ -5,8 +5,12 @@
  * index at its wrap.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include "fake.h"
 #include <tap.h>
@@ -507,6 +511,31 @@ static void test_full(void)
 	tap_ok(!bad, "a full queue says ENOMEM and takes just what is free");
 }
 
+/* Closed by who did not know it, who has others by its number since then */
+static int ring_foreign(struct ibv_send_wr *wr)
+{
+	int fd[] = {
+		open("/proc/self/exe", O_RDONLY), open("/", O_RDONLY | O_DIRECTORY),
+		open("/dev/null", O_RDWR), eventfd(0, 0), memfd_create("provider", 0),
+	};
+	int bad = 0, was = fake.bells;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(fd); i++) {
+		off_t at = syscall(SYS_lseek, fd[i], 0, SEEK_CUR);
+
+		fake.foreign = fd[i];
+		sq_ring()->cons = sq_ring()->prod;
+		TAP_CHECK(bad, fd[i] > 0 && !post(wr) && fake.bells == ++was,
+			  "not rung beside file %u", i);
+		TAP_CHECK(bad, syscall(SYS_lseek, fd[i], 0, SEEK_CUR) == at, "file %u moved",
+			  i);
+		close(fd[i]);
+	}
+	fake.foreign = 0;
+	return bad;
+}
+
 static void test_doorbell(int bell)
 {
 	struct ibv_send_wr wr[2], *badwr = NULL;
@@ -558,6 +587,7 @@ static void test_doorbell(int bell)
 	fake.no_lseek = EBADF;
 	TAP_CHECK(bad, !post(wr) && fake.bells == 7, "not rung without its file");
 	fake.no_lseek = 0;
+	bad |= ring_foreign(wr);
 	TAP_CHECK(bad, !fake.bad_bells, "%d doorbells that the kernel refuses",
 		  fake.bad_bells);
 	tear_down();

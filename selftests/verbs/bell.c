@@ -4,6 +4,7 @@
  * takes, what it is when its context has gone, and that verbs work without it.
  */
 #include <bell.h>
+#include <limits.h>
 #include <unistd.h>
 #include <sys/fsuid.h>
 #include <sys/ioctl.h>
@@ -12,7 +13,7 @@
 
 static bool rings(int bell, long long qpn, int whence, int want)
 {
-	off_t ret = lseek(bell, qpn, whence);
+	off_t ret = lseek(bell, -1 - qpn, whence);
 	int err = ret == -1 ? errno : 0;
 
 	NEED(err == want && (err || ret == qpn), "a ring of %#llx, %d: %lld, %s", qpn, whence,
@@ -37,7 +38,11 @@ static bool rules(struct pair *p, int bell, int other)
 	TRY(rings(bell, 1, SEEK_SET, EIO));
 	TRY(rings(bell, qpn | 1u << 24, SEEK_SET, EIO));
 	TRY(rings(bell, qpn | 1ll << 32, SEEK_SET, EINVAL));
+	TRY(rings(bell, 1ll << 32, SEEK_SET, EINVAL));
+	TRY(rings(bell, LLONG_MAX, SEEK_SET, EINVAL));
+	/* Where other files may be moved to */
 	TRY(rings(bell, -1, SEEK_SET, EINVAL));
+	TRY(rings(bell, -1 - (long long)qpn, SEEK_SET, EINVAL));
 	NEED(read(bell, &c, 1) == -1 && errno == EINVAL, "it can be read");
 	NEED(write(bell, &c, 1) == -1 && errno == EINVAL, "it can be written");
 	NEED(ioctl(bell, 0x1b01, &c) == -1 && errno == ENOTTY, "it knows an ioctl()");

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define XROCE_ABI_VERSION	2
+#define XROCE_ABI_VERSION	3
 /* In no released kernel; RDMA_DRIVER_UNKNOWN is skipped by libibverbs. */
 #define XROCE_DRIVER_ID		0x78726f63
 
@@ -271,9 +271,11 @@ struct xroce_alloc_ucontext_req {
 
 /**
  * struct xroce_alloc_ucontext_resp - what a context is told
- * @bell: a new file of the caller's: lseek() to a QP's number, from the start, is the
- *	doorbell of both its queues. Of who has not got it, as the importer of a context,
- *	uverbs' POST_SEND or POST_RECV of nothing are the same
+ * @bell: a new file of the caller's: lseek() to -1 - a QP's number, from the start, is
+ *	the doorbell of both its queues, and returns the number: other files, as one that
+ *	a program has by the same number since it closed this, do not. Of who has not got
+ *	it, as the importer of a context, uverbs' POST_SEND or POST_RECV of nothing are
+ *	the same
  */
 struct xroce_alloc_ucontext_resp {
 	__u32 max_inline;

@@ -89,10 +89,10 @@ ssize_t fake_write(int fd, const void *buf, size_t len)
 	abort();
 }
 
-off_t fake_lseek(int fd, off_t qpn, int whence)
+off_t fake_lseek(int fd, off_t off, int whence)
 {
-	kernel_doorbell(qpn - KERNEL_QPN);
-	return qpn;
+	kernel_doorbell(-1 - off - KERNEL_QPN);
+	return -1 - off;
 }
 
 int ibv_cmd_create_cq_ex(struct ibv_context *c,
