@@ -241,8 +241,9 @@ static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *ud
 
 	if (udata->outlen < sizeof(resp))
 		return -EINVAL;
-	if (ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen)))
-		return -EFAULT;
+	err = xroce_udata_in(udata, &req, sizeof(req));
+	if (err)
+		return err;
 	if (req.reserved)
 		return -EINVAL;
 	if (req.poll_us) {

@@ -437,15 +437,12 @@ static int xroce_ib_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 {
 	struct xroce_kqp *kqp = to_kqp(ib);
 	struct xroce_modify_qp cmd = {};
-	int err;
+	int err = xroce_udata_in(udata, &cmd, sizeof(cmd));
 
-	if (udata && udata->inlen >= sizeof(cmd)) {
-		err = ib_copy_from_udata(&cmd, udata, sizeof(cmd));
-		if (err)
-			return err;
-		if (cmd.hop_limit > U8_MAX || cmd.reserved)
-			return -EINVAL;
-	}
+	if (err)
+		return err;
+	if (cmd.hop_limit > U8_MAX || cmd.reserved)
+		return -EINVAL;
 	if (mask & IB_QP_AV && cmd.hop_limit)
 		rdma_ah_retrieve_grh(&attr->ah_attr)->hop_limit = cmd.hop_limit;
 	scoped_guard(mutex, &kqp->mutex)

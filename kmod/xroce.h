@@ -150,6 +150,18 @@ static inline struct xroce_uctx *xroce_udata_uctx(struct ib_udata *udata)
 	return rdma_udata_to_drv_context(udata, struct xroce_uctx, ib);
 }
 
+/* What a user tells us, all of it or nothing; what we would not understand is 0. */
+static inline int xroce_udata_in(struct ib_udata *udata, void *cmd, size_t len)
+{
+	if (!udata || !udata->inlen)
+		return 0;
+	if (udata->inlen < len)
+		return -EINVAL;
+	if (udata->inlen > len && !ib_is_udata_cleared(udata, len, udata->inlen - len))
+		return -EOPNOTSUPP;
+	return ib_copy_from_udata(cmd, udata, len);
+}
+
 /* How an object is found by its number, see table.c. */
 struct xroce_entry {
 	struct hlist_node node;

@@ -9,9 +9,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
 #include <rdma/xroce-abi.h>
 #include <tap.h>
 
@@ -201,6 +205,103 @@ static void qp_transitions(void)
 	       ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE),
 	       EINVAL);
 	expect("destroy in RTS", ibv_destroy_qp(qp), 0);
+}
+
+/* By ioctl(), where driver data may have any length: its last byte is @last, others 0. */
+static int init_errno(struct ibv_qp *qp, size_t len, char last)
+{
+	static uint64_t room[(sizeof(struct ib_uverbs_ioctl_hdr) +
+			      4 * sizeof(struct ib_uverbs_attr)) / 8];
+	struct ib_uverbs_ex_modify_qp cmd = {
+		.base.qp_handle = qp->handle,
+		.base.attr_mask = IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
+				  IBV_QP_ACCESS_FLAGS,
+		.base.qp_state = IBV_QPS_INIT,
+		.base.port_num = 1,
+	};
+	struct ib_uverbs_ioctl_hdr *hdr = (void *)room;
+	struct ib_uverbs_ex_modify_qp_resp resp;
+	uint64_t data[4] = {};
+
+	if (len)
+		((char *)data)[len - 1] = last;
+	*hdr = (struct ib_uverbs_ioctl_hdr) {
+		.length = sizeof(room),
+		.object_id = UVERBS_OBJECT_DEVICE,
+		.method_id = UVERBS_METHOD_INVOKE_WRITE,
+		.num_attrs = 4,
+		.driver_id = XROCE_DRIVER_ID,
+	};
+	hdr->attrs[0] = (struct ib_uverbs_attr) {
+		.attr_id = UVERBS_ATTR_WRITE_CMD,
+		.len = 8,
+		.data = 1u << 31 | IB_USER_VERBS_EX_CMD_MODIFY_QP,
+	};
+	hdr->attrs[1] = (struct ib_uverbs_attr) {
+		.attr_id = UVERBS_ATTR_CORE_IN, .len = sizeof(cmd), .data = (uintptr_t)&cmd,
+	};
+	hdr->attrs[2] = (struct ib_uverbs_attr) {
+		.attr_id = UVERBS_ATTR_CORE_OUT, .len = sizeof(resp), .data = (uintptr_t)&resp,
+	};
+	/* What is as short as this is there, and not where it points to. */
+	hdr->attrs[3] = (struct ib_uverbs_attr) {
+		.attr_id = UVERBS_ATTR_UHW_IN, .len = len,
+		.data = len > 8 ? (uintptr_t)data : data[0],
+	};
+	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, hdr) ? errno : 0;
+}
+
+static int context_errno(size_t len, char last)
+{
+	/* async_fd, num_comp_vectors, max_inline, bell */
+	uint32_t resp[4];
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		uint64_t response;
+		char data[32];
+	} cmd = {
+		.hdr.command = IB_USER_VERBS_CMD_GET_CONTEXT,
+		.hdr.in_words = (sizeof(cmd) - sizeof(cmd.data) + len) / 4,
+		.hdr.out_words = sizeof(resp) / 4,
+		.response = (uintptr_t)resp,
+	};
+	char path[100];
+	int fd, ret;
+
+	if (len)
+		cmd.data[len - 1] = last;
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", ctx->device->dev_name);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		err(1, "%s", path);
+	ret = write(fd, &cmd, 4 * cmd.hdr.in_words) < 0 ? errno : 0;
+	if (!ret) {
+		close(resp[0]);
+		close(resp[3]);
+	}
+	close(fd);
+	return ret;
+}
+
+/* From a provider that knows less than the module, or more. */
+static void driver_data(void)
+{
+	struct ibv_qp *qp = new_qp(pd, cq, 1, 1);
+
+	if (!qp)
+		errx(1, "cannot create a QP");
+	expect("a context, by no driver data", context_errno(0, 0), 0);
+	expect("by half of it", context_errno(4, 0), EINVAL);
+	expect("by all, something in what is reserved", context_errno(8, 1), EINVAL);
+	expect("by all", context_errno(8, 0), 0);
+	expect("by more, all 0", context_errno(24, 0), 0);
+	expect("by more, not all 0", context_errno(24, 1), EOPNOTSUPP);
+	expect("INIT, by half of its driver data", init_errno(qp, 4, 0), EINVAL);
+	expect("something in what is reserved", init_errno(qp, 8, 1), EINVAL);
+	expect("by more, not all 0", init_errno(qp, 24, 1), EOPNOTSUPP);
+	expect("by more, all 0", init_errno(qp, 24, 0), 0);
+	expect("by none", init_errno(qp, 0, 0), 0);
+	ibv_destroy_qp(qp);
 }
 
 static int mr_errno(void *addr, size_t len, int access)
@@ -671,6 +772,7 @@ int main(int argc, char **argv)
 		err(1, "cannot begin");
 	qp_creation();
 	qp_transitions();
+	driver_data();
 	regions();
 	queues();
 	mappings();
