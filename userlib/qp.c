@@ -196,10 +196,11 @@ static void qp_clean(struct ibv_qp *qp)
 	/* An XRC target's are of the SRQs, and it may live on in other hands. */
 	if (qp->qp_type == IBV_QPT_XRC_RECV)
 		return;
-	if (qp->recv_cq)
-		xroce_cq_clean(to_xcq(qp->recv_cq), qp->qp_num);
-	if (qp->send_cq && qp->send_cq != qp->recv_cq)
+	if (qp->send_cq)
 		xroce_cq_clean(to_xcq(qp->send_cq), qp->qp_num);
+	/* One that was named for XRC sends is not its, and may have gone before it. */
+	if (qp->recv_cq && qp->recv_cq != qp->send_cq && qp->qp_type != IBV_QPT_XRC_SEND)
+		xroce_cq_clean(to_xcq(qp->recv_cq), qp->qp_num);
 }
 
 /* A datagram is one packet, and none can be sent before this. */

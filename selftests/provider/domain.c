@@ -134,6 +134,9 @@ static void test_xrc_recv(void)
 	qp[2] = make_qp(IBV_QPT_XRC_SEND, pd, NULL, cq, 0);
 	TAP_CHECK(bad, qp[0] && qp[1] && qp[2] && qp[1]->qp_num == 7,
 		  "not all was made");
+	/* Named for it, which is nothing to it, or to the kernel */
+	qp[2]->recv_cq = xroce_create_cq(&fake_ctx, 8, NULL, 0);
+	xroce_destroy_cq(qp[2]->recv_cq);
 	for (i = 0; i < 3; i++) {
 		qp[i]->state = IBV_QPS_RTS;
 		TAP_CHECK(bad, xroce_post_recv(qp[i], &rwr, &badr) == EINVAL &&
