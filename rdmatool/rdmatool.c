@@ -252,17 +252,28 @@ const char *dev_name_wrong(const char *name)
 }
 
 /**
- * parse_uint() - a number in decimal or, with 0x, in hexadecimal
+ * scan_uint() - a number in decimal or, with 0x, in hexadecimal, and where it ends
+ *
+ * Return: false when there is none.
+ */
+bool scan_uint(const char *s, char **end, u64 *val)
+{
+	bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
+
+	errno = 0;
+	*val = strtoull(s, end, hex ? 16 : 10);
+	return *s >= '0' && *s <= '9' && !errno;
+}
+
+/**
+ * parse_uint() - a word that is such a number
  */
 u64 parse_uint(const char *what, const char *s, u64 max)
 {
-	unsigned long long v;
-	bool hex = s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
 	char *end;
+	u64 v;
 
-	errno = 0;
-	v = strtoull(s, &end, hex ? 16 : 10);
-	if (*s < '0' || *s > '9' || *end || errno || v > max)
+	if (!scan_uint(s, &end, &v) || *end || v > max)
 		usage("%s: \"%s\" is not a number from 0 to %llu", what, s,
 		      (unsigned long long)max);
 	return v;

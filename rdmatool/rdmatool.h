@@ -57,6 +57,7 @@ void dispatch(const char *object, const struct cmd *cmds,
 	      bool (*takes)(const char *word), int argc, char **argv);
 void parse_args(const char *what, const struct arg *args, int argc,
 		char **argv);
+bool scan_uint(const char *s, char **end, u64 *val);
 u64 parse_uint(const char *what, const char *s, u64 max);
 const char *dev_name_wrong(const char *name);
 void run_command(int argc, char **argv);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Objects of any RDMA device, by RDMA netlink or, where that knows none, by the
- * xroce family: one dumper and one filter for all tables of columns. Of xroce's
- * QPs the module tells more.
+ * xroce family: one dumper for all tables of columns. Of xroce's QPs the module
+ * tells more.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "res.h"
 
@@ -42,13 +41,6 @@ struct dump {
 	const struct rdev *dev;
 	u8 *seen;
 	u32 messages;
-};
-
-/* A field's value: a number, or when @text is not empty, that; of kind QPS, @list. */
-struct value {
-	u64 num;
-	const char *list;
-	char text[256];
 };
 
 /* Who made a protection domain, for what is known by that alone. */
@@ -233,15 +225,17 @@ static bool get_owner(struct nlattr **tb, struct value *v)
 	return *v->text;
 }
 
-static void text_sockaddr(const struct nlattr *a, struct value *v)
+/**
+ * text_sockaddr() - an address with its port, as it is shown
+ */
+void text_sockaddr(const void *p, size_t len, struct value *v)
 {
 	char addr[INET6_ADDRSTRLEN];
 	struct sockaddr_storage ss = {};
 	const struct sockaddr_in6 *in6 = (void *)&ss;
 	const struct sockaddr_in *in = (void *)&ss;
-	size_t len = nla_len(a);
 
-	memcpy(&ss, nla_data(a), len < sizeof(ss) ? len : sizeof(ss));
+	memcpy(&ss, p, len < sizeof(ss) ? len : sizeof(ss));
 	if (ss.ss_family == AF_INET)
 		snprintf(v->text, sizeof(v->text), "%s:%u",
 			 inet_ntop(AF_INET, &in->sin_addr, addr, sizeof(addr)),
@@ -284,7 +278,10 @@ static const char *list_qps(struct nlattr *table)
 	return text;
 }
 
-static void text_bytes(const struct col *col, const u8 *p, struct value *v)
+/**
+ * text_bytes() - a GID or MAC, as it is shown
+ */
+void text_bytes(const struct col *col, const u8 *p, struct value *v)
 {
 	if (col->kind == GID)
 		inet_ntop(AF_INET6, p, v->text, sizeof(v->text));
@@ -341,7 +338,7 @@ static bool get_value(const struct dump *d, const struct col *col,
 		return false;
 	switch (col->kind) {
 	case SOCKADDR:
-		text_sockaddr(a, v);
+		text_sockaddr(nla_data(a), nla_len(a), v);
 		return *v->text;
 	case QPS:
 		v->list = list_qps(a);
@@ -360,57 +357,6 @@ static bool get_value(const struct dump *d, const struct col *col,
 		text_number(col, v);
 		return true;
 	}
-}
-
-/* Is a number among those of a list, "1,3-5"? */
-static bool one_of(const char *list, const char *word)
-{
-	unsigned long long n, a, b;
-	char *end;
-
-	n = strtoull(word, &end, 0);
-	for (; !*end && *list; list += strspn(list, ",")) {
-		a = b = strtoull(list, (char **)&list, 10);
-		if (*list == '-')
-			b = strtoull(list + 1, (char **)&list, 10);
-		if (n >= a && n <= b)
-			return true;
-	}
-	return false;
-}
-
-/* One of a filter's values, the @len bytes at s: a number, range or word. */
-static bool matches(const struct col *col, const struct value *v,
-		    const char *s, size_t len)
-{
-	unsigned long long a, b;
-	struct in6_addr gid;
-	char word[256], *end;
-
-	if (len >= sizeof(word))
-		return false;
-	memcpy(word, s, len);
-	word[len] = 0;
-	if (col->kind == GID) {
-		char mapped[300];
-
-		snprintf(mapped, sizeof(mapped), "%s%s",
-			 strchr(word, ':') ? "" : "::ffff:", word);
-		return inet_pton(AF_INET6, mapped, &gid) == 1 &&
-		       inet_ntop(AF_INET6, &gid, word, sizeof(word)) &&
-		       !strcmp(word, v->text);
-	}
-	if (!strcasecmp(word, v->text) ||
-	    (col->kind == FLAG && !strcmp(word, "true")))
-		return true;
-	if (col->kind == QPS)
-		return !strcmp(word, v->list) || one_of(v->list, word);
-	if (col->kind == COMM || *s < '0' || *s > '9')
-		return false;
-	a = b = strtoull(word, &end, 0);
-	if (*end == '-')
-		b = strtoull(end + 1, &end, 0);
-	return !*end && v->num >= a && v->num <= b;
 }
 
 /* What a driver adds is shown as it comes, and here looked for by its name. */
@@ -442,24 +388,15 @@ static bool wanted(const struct dump *d, struct nlattr **tb,
 		   const struct our_qp *ours)
 {
 	struct value v;
-	size_t i, len;
+	size_t i;
 
 	for (i = 0; d->obj->cols[i].name; i++) {
-		const char *s = d->filter[i];
-		bool ok = false;
-
-		if (!s)
+		if (!d->filter[i])
 			continue;
 		if (!get_value(d, &d->obj->cols[i], tb, ours, &v) &&
 		    !get_fact(d, &d->obj->cols[i], tb, &v))
 			return false;
-		for (; !ok; s += len + 1) {
-			len = strcspn(s, ",");
-			ok = matches(&d->obj->cols[i], &v, s, len);
-			if (!s[len])
-				break;
-		}
-		if (!ok)
+		if (!filter_takes(&d->obj->cols[i], &v, d->filter[i]))
 			return false;
 	}
 	return true;
@@ -597,6 +534,9 @@ static const char *parse_filters(struct dump *d, int argc, char **argv)
 		args[i] = (struct arg){ d->obj->cols[i].name, &d->filter[i] };
 	args[i] = (struct arg){ "dev", &dev };
 	parse_args(d->obj->what, args, argc, argv);
+	for (i = 0; d->obj->cols[i].name; i++)
+		if (d->filter[i])
+			filter_check(d->obj->what, &d->obj->cols[i], d->filter[i]);
 	return dev;
 }
 

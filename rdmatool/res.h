@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Objects as tables of columns: what object.c lists and res.c shows. Owns no
- * state.
+ * Objects as tables of columns: what object.c lists, res.c shows and filter.c
+ * picks from. Owns no state.
  */
 #ifndef RDMATOOL_RES_H
 #define RDMATOOL_RES_H
@@ -39,6 +39,13 @@ struct col {
 	u32 n_names;
 };
 
+/* A field's value: a number, or when @text is not empty, that; of kind QPS, @list. */
+struct value {
+	u64 num;
+	const char *list;
+	char text[256];
+};
+
 /**
  * struct object - a kind of object
  * @cmd: what dumps it, of nldev or, when @attr_max, of the xroce family
@@ -65,5 +72,12 @@ extern const struct col qp_stat_cols[];
 bool res_takes(const struct col *cols, const char *word);
 void res_rows(const struct object *obj, int argc, char **argv);
 void res_show(const struct object *obj, int argc, char **argv);
+void text_sockaddr(const void *p, size_t len, struct value *v);
+void text_bytes(const struct col *col, const u8 *p, struct value *v);
+
+/* filter.c */
+void filter_check(const char *what, const struct col *col, const char *words);
+bool filter_takes(const struct col *col, const struct value *v,
+		  const char *words);
 
 #endif /* RDMATOOL_RES_H */

@@ -7,6 +7,7 @@
 # shellcheck disable=SC2317 # called by try
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
+. ../tool/says.sh
 
 TOOL=$PWD/../../rdmatool/rdmatool
 [ -x "$TOOL" ] || skip_all "rdmatool is not built"
@@ -96,6 +97,11 @@ test_show() {
 	ctx pid 1
 	cm_id state LISTEN
 	ah dst 192.0.2.1
+	qp lqpn 0x11-0x20,018 state rts,3 src 192.0.2.1,fe80::1
+	qp comm 17-
+	mw bound true
+	ah dmac 2:0:0:0:0:a
+	cm_id src-addr 192.0.2.1:7471,[fe80::1]:7471
 	EOF
 	while read -r -a words; do
 		"$TOOL" "${words[@]}" >"$dir/said" 2>&1
@@ -110,6 +116,37 @@ test_show() {
 	gid nonesuch
 	stat nonesuch
 	EOF
+}
+
+# What no object can have is not looked for, nor taken for something else
+test_filters() {
+	local word number='number, or a range' pair
+	for word in '' '17,' ,17 abc -1 17- 20-10 17-abc 1--2 +1 ' 1' 0x 0x-1 017x \
+		    18446744073709551616 1-18446744073709551616; do
+		refuses 2 "qp show: lqpn \"[^,]*\": a $number" "$TOOL" qp lqpn "$word"
+	done
+	refuses 2 'srq show: lqpn "7-": a number' "$TOOL" srq lqpn 7-
+	refuses 2 'mr show: rkey "1f": a number' "$TOOL" mr rkey 1f
+	refuses 2 'cq show: fill "x": a number' "$TOOL" cq fill x
+	refuses 2 'qp show: state "RTX": RESET, .*, ERROR, or a number expected' \
+		"$TOOL" qp state RTS,RTX
+	refuses 2 'qp show: type "": SMI, GSI, .*, DRIVER, or a number' "$TOOL" qp type ""
+	for word in '' 1 abc 300.1.1.1 192.0.2 fe80:: fe80::1/64; do
+		[ "$word" = fe80:: ] ||
+			refuses 2 'qp show: src ".*": an IPv4 or IPv6' "$TOOL" qp src "$word"
+		refuses 2 'cm_id show: dst-addr ".*": an address with' \
+			"$TOOL" cm_id dst-addr "$word"
+	done
+	for pair in 192.0.2.1:x 192.0.2.1:65536 fe80::1:7 '[fe80::1]' '[192.0.2.1]:7' \
+		    ']:7' '[:7' :7; do
+		refuses 2 'an address with its port' "$TOOL" cm_id src-addr "$pair"
+	done
+	for word in '' 0 2:0:0:0:0 2:0:0:0:0:1:2 2:0:0:0:0:x 200::1; do
+		refuses 2 'ah show: dmac ".*": a MAC' "$TOOL" ah dmac "$word"
+	done
+	refuses 2 'mw show: bound "0": true expected' "$TOOL" mw bound 0
+	refuses 2 'qp show: comm "": a name' "$TOOL" qp comm a,
+	refuses 2 'stat qp: pid "x": a number' "$TOOL" stat qp pid x --watch
 }
 
 # Of the manuals' examples those that only look make sense
@@ -134,5 +171,6 @@ test_examples() {
 test_save
 test_usage
 test_show
+test_filters
 test_examples
 tap_end

@@ -32,6 +32,11 @@ done
 for qpn in 8000002 8000200 9000100; do
 	json "by QP $qpn, which is not its" 0 length fake -j srq show lqpn $qpn
 done
+json "by a range that one is in" 1 length fake -j srq show lqpn 8000200-9000000
+json "by a range that none is in" 0 length fake -j srq show lqpn 8000200-8999999
+for qpn in 017 0x11 0x0011,4711 0x11-17; do
+	json "a QP by $qpn" '[17]' 'map(.lqpn)' fake -j qp show dev fk0 lqpn $qpn
+done
 
 # fk1 goes before it is looked at; what there is of fk0 is told all the same
 json "link show" '[["fk0",1],["fk0",2]]' 'map([.ifname, .port])' fake -j link
