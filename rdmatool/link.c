@@ -419,8 +419,8 @@ void link_set(int argc, char **argv)
 		usage("link set %s: xdp, steer or policy expected", argv[0]);
 	if (xdp)
 		mode = parse_mode("link set", xdp);
-	if (steer && strlen(steer) >= sizeof(xl.steer))
-		usage("link set %s: steer has at most %zu characters", argv[0],
+	if (steer && (!*steer || strlen(steer) >= sizeof(xl.steer)))
+		usage("link set %s: steer has 1 to %zu characters", argv[0],
 		      sizeof(xl.steer) - 1);
 	if (steer && !strcmp(steer, "off"))
 		steer = "";

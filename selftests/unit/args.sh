@@ -168,9 +168,16 @@ test_examples() {
 	try "there are examples" [ "$n" -ge 10 ]
 }
 
+# Only the word off turns it off
+test_steer() {
+	refuses 2 'link set x: steer has 1 to 1023' "$TOOL" link set x steer ""
+	refuses 2 'link set x: steer has 1 to 1023' "$TOOL" steer set x ""
+}
+
 test_save
 test_usage
 test_show
 test_filters
 test_examples
+test_steer
 tap_end
