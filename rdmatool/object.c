@@ -3,6 +3,7 @@
  * The kinds of objects that RDMA devices have: a table of columns each. Owns no
  * state; res.c shows them.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "res.h"
@@ -288,6 +289,7 @@ static void qp_set(int argc, char **argv)
 	struct nl_msg *msg;
 	u32 qpn, cpu = 0;
 	struct xlink xl;
+	char list[16];
 	int err;
 
 	parse_args("qp set", args, argc, argv);
@@ -311,8 +313,9 @@ static void qp_set(int argc, char **argv)
 			warn("link %s: xdp is generic: packets stay where they "
 			     "are until it is native", name);
 		put_u32(msg, XROCE_A_QP_STEER_CPU, cpu);
-		if (!xdp_steer(&xl, steer))
-			fail("qp set: steer %s: %s", steer, xdp_why());
+		snprintf(list, sizeof(list), "%u", cpu);
+		if (!xdp_steer(&xl, list))
+			fail("qp set: steer %s: %s", list, xdp_why());
 	}
 	err = xroce_talk(msg, XROCE_A_QP_MAX, NULL, NULL);
 	if (err)

@@ -211,9 +211,11 @@ static bool each_cpu(const char *list, bool (*fn)(u32 cpu, void *arg),
 		a = b = strtoul(p, &end, 10);
 		if (*end == '-' && end[1] >= '0' && end[1] <= '9')
 			b = strtoul(end + 1, &end, 10);
-		if (b < a || b >= (unsigned long)libbpf_num_possible_cpus())
-			return no("CPU %lu is not of this machine's %d",
-				  b < a ? a : b, libbpf_num_possible_cpus());
+		if (b < a)
+			return no("%lu-%lu ends before it begins", a, b);
+		if (b >= (unsigned long)libbpf_num_possible_cpus())
+			return no("CPU %lu is not of this machine's %d", b,
+				  libbpf_num_possible_cpus());
 		for (; a <= b; a++)
 			if (!fn(a, arg))
 				return false;

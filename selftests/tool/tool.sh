@@ -143,6 +143,8 @@ test_steer() {
 		rdmatool link set xt0 steer 4096
 	refuses 1 'not a list of CPUs' rdmatool link set xt0 steer 0-
 	refuses 1 'not a list of CPUs' rdmatool link set xt0 steer '1;2'
+	refuses 1 'steer 0,3-1: 3-1 ends before it begins' \
+		rdmatool link set xt0 steer 0,3-1
 	json "the old list stands" "0-$last" '.[0].steer' \
 		rdmatool -j link show xt0
 	try "a new program keeps it" rdmatool link set xt0 xdp generic
@@ -239,7 +241,7 @@ test_tables() {
 			'.[0] | [to_entries[] | select(.key | startswith("xdp_")).value] | add > 0' \
 			r1 rdmatool -j stat show "$RDMA1"
 		try "steering one QP" r1 rdmatool qp set dev "$RDMA1" \
-			lqpn "$qpn" steer 0
+			lqpn "$qpn" steer 0x0
 		json "shown" 0 '.[0]["steer-cpu"]' \
 			r1 rdmatool -j qp show lqpn "$qpn"
 		try "its link decides again" r1 rdmatool qp set \
