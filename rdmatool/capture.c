@@ -343,11 +343,7 @@ void cmd_capture(int argc, char **argv)
 	u64 mib;
 
 	if (!argc)
-		usage("capture: DEV expected");
-	if (!strcmp(argv[0], "help"))
-		usage("capture DEV [qp N] [peer ADDRESS] [opcode LIST] "
-		      "[verdict LIST] [dir in|out] [-w FILE] [-c COUNT] "
-		      "[-t SECONDS] [-B MIB]");
+		usage("capture: NAME expected");
 	parse_args("capture", args, argc - 1, argv + 1);
 	set_words(&filter, filter.opcode, "opcode", opcode, set_opcode);
 	set_words(&filter, filter.verdict, "verdict", verdict, set_verdict);

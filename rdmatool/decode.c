@@ -438,8 +438,6 @@ void cmd_decode(int argc, char **argv)
 
 	if (argc != 1)
 		usage("decode: one FILE expected");
-	if (!strcmp(argv[0], "help"))
-		usage("decode FILE: a pcap or pcapng capture, - for standard input");
 	cap = cap_open(argv[0]);
 	decode_begin();
 	while ((ret = cap_next(cap, &f)) > 0) {

@@ -272,8 +272,6 @@ void cmd_monitor(int argc, char **argv)
 	struct nl_sock *sk;
 	int wait;
 
-	if (argc && !strcmp(argv[0], "help"))
-		usage("monitor [dev NAME] [-c COUNT] [-t SECONDS]");
 	parse_args("monitor", args, argc, argv);
 	m.name = dev;
 	m.end = end_parse("monitor", count, time);

@@ -18,7 +18,7 @@ struct options options;
 static const char help[] =
 "usage: rdmatool [OPTIONS] OBJECT [COMMAND] [ARGUMENTS]\n"
 "       rdmatool [OPTIONS] -b FILE\n"
-"       rdmatool -V | help\n"
+"       rdmatool -V | [OBJECT] help\n"
 "\n"
 "  link [show] [NAME]\n"
 "  link add NAME netdev DEV [type TYPE] [xdp MODE]\n"
@@ -202,8 +202,6 @@ void dispatch(const char *object, const struct cmd *cmds,
 	char what[64];
 
 	if (argc) {
-		if (!strcmp(argv[0], "help"))
-			show_help();
 		if (!strcmp(argv[0], "list"))
 			argv[0] = "show";
 		if (!strcmp(argv[0], "delete"))
@@ -289,6 +287,8 @@ void run_command(int argc, char **argv)
 	if (!strcmp(argv[0], "help"))
 		show_help();
 	object = pick("", "object", objects, sizeof(*objects), argv[0]);
+	if (argc > 1 && !strcmp(argv[1], "help"))
+		show_help();
 	object->run(argc - 1, argv + 1);
 }
 

@@ -280,7 +280,7 @@ refused() {
 
 test_refused() {
 	local c=(rdmatool capture "$RDMA1")
-	refused 2 'DEV expected' r1 rdmatool capture
+	refused 2 'NAME expected' r1 rdmatool capture
 	refused 1 'no RDMA device "none"' r1 rdmatool capture none
 	refused 2 'no opcode "FROB"' r1 "${c[@]}" opcode ACK,FROB
 	refused 2 'no verdict "maybe"' r1 "${c[@]}" verdict maybe

@@ -174,10 +174,27 @@ test_steer() {
 	refuses 2 'link set x: steer has 1 to 1023' "$TOOL" steer set x ""
 }
 
+helps() {
+	local out
+	out=$("$TOOL" "$@" 2>"$dir/said" </dev/null) && [ ! -s "$dir/said" ] &&
+		[[ $out == "usage: rdmatool "* ]]
+}
+
+# Of each object alike
+test_help() {
+	local object
+	for object in link dev gid qp cq mr mw srq pd ctx cm_id ah stat steer tune \
+		      capture monitor decode check; do
+		try "$object help" helps "$object" help
+	done
+	refuses 2 '^rdmatool: capture: NAME expected$' "$TOOL" capture
+}
+
 test_save
 test_usage
 test_show
 test_filters
 test_examples
 test_steer
+test_help
 tap_end
