@@ -8,7 +8,8 @@ _rdmatool_fields()
 		sport pkey access epsn msn rd-active una next max rd-outstanding
 		cwnd ssthresh timeout-ns retry-cnt retries rnr-retry rnr-retries
 		sq-depth sq-fill rq-depth rq-fill steer-cpu error error-nak pdn' ;;
-	cq)	echo 'cqn cqe users poll-ctx ctxn completions fill armed overrun' ;;
+	cq)	echo 'cqn cqe users poll-ctx adaptive-moderation ctxn completions fill
+		armed overrun' ;;
 	mr)	echo 'mrn rkey lkey iova mrlen pdn access page_size pages windows valid' ;;
 	mw)	echo 'type rkey bound lkey lqpn iova mwlen access pdn' ;;
 	srq)	echo 'srqn type lqpn pdn cqn max_wr max_sge limit fill' ;;

@@ -109,6 +109,25 @@ try "completes a word that is begun" test "${COMPREPLY[*]}" = link
 try "completes behind options" offers "$(commands link)" -j -d link
 try "completes fields" offers "dev lqpn state comm" qp show
 try "completes fields of others" offers "dev lkey pid comm" mr show
+# columns OBJECT COMMAND - that may be asked for, as the tool says
+columns() {
+	"$TOP/rdmatool/rdmatool" "$@" nonesuch 0 2>&1 |
+		sed -n 's/.*: \(.*\) expected$/\1/p' | sed 's/ or /, /; s/, / /g'
+}
+for object in qp cq mr mw srq pd ctx cm_id ah; do
+	try "completes each field of $object" offers "$(columns $object show)" $object show
+done
+try "completes each field of stat qp" offers "$(columns stat qp)" stat qp
+# shellcheck disable=SC2046 # a list
+try "which are as many as they should be" test $(columns qp show | wc -w) -gt 30
+each_field_told() {
+	local word
+	for word in $(columns qp show); do
+		sed 's/\\-/-/g' "$MAN/rdmatool-qp.8" | grep -qw -e "$word" ||
+			{ echo "no $word"; return 1; }
+	done
+}
+try "the manual tells of each field of qp" each_field_told
 try "completes keys" offers "cwnd-init cwnd-max cnp-gap" tune set xt0
 try "completes XDP modes" offers "off generic native auto" link set xt0 xdp
 try "completes filters of capture" offers "qp peer opcode verdict dir -w -c -t" capture xt0
