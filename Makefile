@@ -29,7 +29,9 @@ lib = pkg-config --exists $1 || echo "no $1 ($2);";
 all: kmod userlib bpf rdmatool
 
 kmod:
-	$(call room,kmod,[ -e $(KDIR)/Makefile ] || \
+	$(call room,kmod,printf '6.12\n%s\n' "$(or $(KVER),6.12)" | sort -CV || \
+		echo "kernel $(KVER) is older than 6.12;"; \
+		[ -e $(KDIR)/Makefile ] || \
 		echo "no kernel headers in $(KDIR) (linux-headers-$(KVER) or KDIR=)";)
 
 userlib:
