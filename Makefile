@@ -70,10 +70,11 @@ install:
 uninstall:
 	rm -f $(addprefix $(MODDIR)/,$(notdir $(MODULES)))
 	[ -n "$(DESTDIR)" ] || depmod $(KVER)
-	for room in userlib bpf rdmatool; do \
-		[ ! -d $$room ] || $(MAKE) -C $$room uninstall; done
 	for m in $(wildcard docs/man/*.[1-8]); do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; done
+	failed=0; for room in userlib bpf rdmatool; do \
+		[ ! -d $$room ] || $(MAKE) -C $$room uninstall || failed=1; done; \
+		exit $$failed
 
 clean:
 	[ ! -e $(KDIR)/Makefile ] || $(MAKE) -C kmod clean

@@ -14,7 +14,7 @@ done
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-in_place() { make -s -C "$TOP" DESTDIR="$dir" "$1"; }
+in_place() { make -s -C "$TOP" DESTDIR="$dir" "$@"; }
 
 # there PATTERN - one file, not empty
 there() {
@@ -29,6 +29,13 @@ alias_there() {
 		grep -qx rdma-link-xroce
 }
 nothing_left() { [ -z "$(find "$dir" ! -type d -print)" ]; }
+
+# pkg-config knows nothing there
+left_behind() {
+	local said
+	! said=$(PKG_CONFIG_LIBDIR=/nonesuch in_place uninstall 2>&1) &&
+		grep -q 'pkg-config knows no libdir' <<<"$said"
+}
 
 try "make install" in_place install
 try "the module" there 'lib/modules/*/updates/xroce.ko'
@@ -46,6 +53,10 @@ try "the unit that restores links" grep -qx \
 	"$dir/usr/lib/systemd/system/rdmatool-links.service"
 try "is wanted at boot" there \
 	usr/lib/systemd/system/multi-user.target.wants/rdmatool-links.service
-try "make uninstall" in_place uninstall
+try "make uninstall says where it does not find the provider" left_behind
+try "which stays" there 'usr/lib/*/libibverbs/libxroce-rdmav*.so'
+try "and goes on" eval '! test -e "$dir/usr/sbin/rdmatool"'
+try "make uninstall without rdma-core's headers" in_place uninstall RDMA_CORE=/nonesuch
 try "nothing is left" nothing_left
+try "nor is it missed" eval 'PKG_CONFIG_LIBDIR=/nonesuch in_place uninstall'
 tap_end
