@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A policy, to be copied: it drops every n-th packet of the QPs that are in a map.
- * All else is as without it: this is the link's own program with one more question.
+ * A policy, to be copied: of the QPs that are in a map it drops each packet with the
+ * probability 1/n. All else is as without it: this is the link's own program with one
+ * more question.
  *
  *	make -C bpf policy.bpf.o
  *	rdmatool link set xroce0 policy bpf/policy.bpf.o
  *	bpftool map update name policy_every key 7 1 0 0 value 10 0 0 0
  *	rdmatool link set xroce0 policy off
  *
- * QP 0x107 of this host then hears nine packets out of ten. Runs in NAPI, under
- * the QP's lock; hot->pkt is the packet, see xroce/hot.h for the rest. It could
+ * QP 0x107 of this host then does not hear about one packet in ten. Runs in NAPI,
+ * under the QP's lock; hot->pkt is the packet, see xroce/hot.h for the rest. It could
  * write to the hot block, and would harm no QP but that one.
  */
 #include "vmlinux.h"

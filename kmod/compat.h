@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All differences between the kernels that the module builds for: 6.12 and 7.2.
- * Macros and inline functions only; the newer kernel's form is the one used.
+ * All differences between the kernels that the module builds for: 6.12 and newer,
+ * as tested (README). Macros and inline functions only; the newer kernel's form is
+ * the one used.
  */
 #ifndef XROCE_COMPAT_H
 #define XROCE_COMPAT_H
