@@ -889,7 +889,9 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 		 * follow at once, and what did waits for it. Or it was to ask, and
 		 * cannot go again.
 		 */
-		if ((!req->since_ackreq && !req->asking) || req->cur == req->tail || !xroce_req_ask(qp))
+		if (!req->since_ackreq && !req->asking)
+			break;
+		if (req->cur == req->tail || !xroce_req_ask(qp))
 			break;
 	}
 	return NULL;

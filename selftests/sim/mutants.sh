@@ -219,7 +219,7 @@ bug full-patient comp 'if (total != req->total)' 'if (1)'
 bug full-loops comp ' -
 			xroce_env_total(qp->dev, XROCE_CNT_TX_LOOPED);' ';'
 bug flush-many resp 'if (rd && pkt->info & XROCE_OP_FLUSH)' 'if (0)'
-bug asks-gone req '(!req->since_ackreq && !req->asking)' '!req->since_ackreq'
+bug asks-gone req 'if (!req->since_ackreq && !req->asking)' 'if (!req->since_ackreq)'
 bug asks-ready req '	req->rnr_until = 0;	/* another' '	/* another'
 bug last-twice tx ' && qp->hot.state != XROCE_QPS_RESET)' ')'
 bug asks-untimed req '	if (due != XROCE_NEVER)
