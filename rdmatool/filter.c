@@ -85,10 +85,9 @@ static bool parse_bytes(const struct col *col, struct value *v)
 	int n = 0;
 
 	if (col->kind == MAC) {
-		sscanf(v->text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &p[0],
-		       &p[1], &p[2], &p[3], &p[4], &p[5], &n);
-		if (!n || v->text[strspn(v->text, "0123456789abcdefABCDEF:")] ||
-		    v->text[n])
+		if (sscanf(v->text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &p[0], &p[1],
+			   &p[2], &p[3], &p[4], &p[5], &n) != 6 || v->text[n] ||
+		    v->text[strspn(v->text, "0123456789abcdefABCDEF:")])
 			return false;
 	} else if (inet_pton(AF_INET, v->text, p + 12) != 1 &&
 		   inet_pton(AF_INET6, v->text, p) != 1) {
