@@ -108,7 +108,7 @@ static int ksrq_resize(struct xroce_ksrq *srq, u32 max_wr, struct ib_udata *udat
 		return -EOPNOTSUPP;
 	if (udata->inlen < sizeof(cmd) || !max_wr || max_wr > XROCE_MAX_QP_WR)
 		return -EINVAL;
-	err = ib_copy_from_udata(&cmd, udata, sizeof(cmd));
+	err = xroce_udata_in(udata, &cmd, sizeof(cmd));
 	if (err)
 		return err;
 	depth = roundup_pow_of_two(max_wr);

@@ -602,6 +602,9 @@ static void resize_srqs(void)
 	       (ring->prod = 65, resize_srq(q, 128, to, NULL)), EINVAL);
 	expect("with far more", (ring->prod = -1, resize_srq(q, 128, to, NULL)), EINVAL);
 	expect("than it will have", (ring->prod = 64, resize_srq(q, 32, to, NULL)), EINVAL);
+	resize_srq_more = 1;
+	expect("by driver data of more than is known", resize_srq(q, 128, to, NULL), EOPNOTSUPP);
+	resize_srq_more = 0;
 	for (i = 0; i < 64; i++)
 		memcpy(ring->slot + i * XROCE_SLOT_ALIGN, &(uint64_t){ 4711 + i }, 8);
 	/* Whatever the user says is the kernel's index */

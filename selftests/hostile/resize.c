@@ -55,12 +55,15 @@ int resize_cq(struct ibv_cq *cq, uint32_t depth, void *at, off_t *off)
 	return map_at(cq->context->cmd_fd, &resp.drv.ring, at, off);
 }
 
+uint64_t resize_srq_more;
+
 int resize_srq(struct ibv_srq *srq, uint32_t depth, void *at, off_t *off)
 {
 	struct xroce_create_srq_resp resp;
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
 		struct modify_srq modify;
+		uint64_t more;
 	} cmd = {
 		.hdr.command = IB_USER_VERBS_CMD_MODIFY_SRQ,
 		.hdr.in_words = sizeof(cmd) / 4,
@@ -68,6 +71,7 @@ int resize_srq(struct ibv_srq *srq, uint32_t depth, void *at, off_t *off)
 		.modify.attr_mask = IBV_SRQ_MAX_WR,
 		.modify.max_wr = depth,
 		.modify.drv.resp = (uintptr_t)&resp,
+		.more = resize_srq_more,
 	};
 
 	if (write(srq->context->cmd_fd, &cmd, sizeof(cmd)) < 0)

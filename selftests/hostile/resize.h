@@ -16,4 +16,7 @@
 int resize_cq(struct ibv_cq *cq, uint32_t depth, void *at, off_t *off);
 int resize_srq(struct ibv_srq *srq, uint32_t depth, void *at, off_t *off);
 
+/* What an SRQ's new size says behind what the module knows of. */
+extern uint64_t resize_srq_more;
+
 #endif /* XROCE_RESIZE_H */
