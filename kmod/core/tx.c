@@ -180,12 +180,12 @@ static void xroce_turn_end(struct xroce_qp *qp)
  * turn, or do on other CPUs. One look for each turn: who finds no room even so is not
  * held up by others.
  *
- * Return: when it looks again, ns.
+ * Return: when it looks again.
  */
-static noinline u32 xroce_turn_wait(struct xroce_qp *qp, bool looked)
+static noinline u64 xroce_turn_wait(struct xroce_qp *qp, bool looked)
 {
-	u32 wait = XROCE_FULL_WAIT << qp->full;
 	u64 *turn = xroce_turn(qp), now = xroce_env_now(), first = READ_ONCE(*turn);
+	u32 wait = XROCE_FULL_WAIT << qp->full;
 
 	if (looked && qp->since && qp->since == first)
 		xroce_turn_end(qp);
@@ -194,7 +194,8 @@ static noinline u32 xroce_turn_wait(struct xroce_qp *qp, bool looked)
 		wait = XROCE_FULL_WAIT;
 	if (!qp->since)
 		qp->since = now;
-	return wait;
+	qp->full = min_t(u8, qp->full + 1, XROCE_FULL_MOST);
+	return now + wait;
 }
 
 /**
@@ -207,7 +208,7 @@ static noinline u32 xroce_turn_wait(struct xroce_qp *qp, bool looked)
 void xroce_qp_run(struct xroce_qp *qp)
 {
 	u32 budget = xroce_qp_reliable(qp) ? XROCE_RUN_BUDGET : XROCE_RUN_BUDGET_LOSSY;
-	u32 i, n, most, taken, life, less, wait;
+	u32 i, n, most, taken, life, less;
 	bool wire, mine;
 
 	spin_lock(&qp->lock);
@@ -260,9 +261,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 		budget -= min(budget, n);
 		if (taken < n) {
 			xroce_qp_count(qp, XROCE_CNT_TX_UNTAKEN, n - taken);
-			wait = xroce_turn_wait(qp, mine);
-			qp->full = min_t(u8, qp->full + 1, XROCE_FULL_MOST);
-			xroce_env_timer(qp, xroce_env_now() + wait);
+			xroce_env_timer(qp, xroce_turn_wait(qp, mine));
 			/* What is to be flushed meanwhile needs no room. */
 			if (qp->again && !qp->dead && !xroce_qp_sends(qp))
 				xroce_env_defer(qp);

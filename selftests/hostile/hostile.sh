@@ -8,18 +8,19 @@
 #   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2
 #   +----------+         +----------+
 #
-# XROCE_XDP=off|generic|native  XROCE_HOSTILE_S: seconds of garbage, 60, or 600
-# with XROCE_LONG  XROCE_SEED
+# XROCE_XDP=off|generic|native  XROCE_HOSTILE_S: seconds of garbage, 60, 240 on
+# a kernel that checks everything, or 600 with XROCE_LONG  XROCE_SEED
 
 # shellcheck source-path=SCRIPTDIR
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
 
-seconds=${XROCE_LONG:+600}
-seconds=${XROCE_HOSTILE_S:-${seconds:-60}}
+seconds=60
 # A kernel that checks everything does less in that time than the tests want seen
-[ -n "${XROCE_LONG:-}" ] || [ ! -e /sys/kernel/debug/kmemleak ] || seconds=$((seconds * 4))
+[ ! -e /sys/kernel/debug/kmemleak ] || seconds=240
+[ -z "${XROCE_LONG:-}" ] || seconds=600
+seconds=${XROCE_HOSTILE_S:-$seconds}
 
 # XDP frames that h1's driver has been given to send
 # garbage [ENVIRONMENT] - and it is not all within h1: connected QPs of h2 are reached
