@@ -14,6 +14,36 @@ static void xroce_resp_mute(struct xroce_qp *qp)
 	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
 }
 
+/* The oldest READ or atomic to be answered, by PSN. */
+static struct xroce_rd *xroce_resp_oldest(struct xroce_resp *resp)
+{
+	u32 i, left = resp->rd_active;
+	struct xroce_rd *rd;
+
+	/* From the newest on: those that are active came last, mostly. */
+	for (i = 1; i <= resp->max_rd; i++) {
+		rd = xroce_rd_slot(resp, resp->rd_tail + resp->max_rd - i);
+		if (rd->state == XROCE_RD_ACTIVE && !--left)
+			return rd;
+	}
+	return NULL;
+}
+
+/*
+ * A READ's response will not come, from @psn on; @rd was its slot. What was executed
+ * behind it is not acknowledged; what was before it is, if the response was to say so.
+ * But another may have the slot.
+ */
+static void xroce_resp_unanswered(struct xroce_qp *qp, const struct xroce_rd *rd, u32 psn)
+{
+	xroce_resp_mute(qp);
+	if (!rd || psn != rd->psn || rd->again || !rd->owes)
+		return;
+	qp->hot.resp_flags |= XROCE_RESP_ACK;
+	qp->resp.rd_end = qp->hot.epsn;
+	qp->resp.rd_before = xroce_psn_add(psn, XROCE_PSN_MASK);
+}
+
 /**
  * xroce_resp_stop() - no READ is answered any more
  * @qp: the queue pair
@@ -24,10 +54,11 @@ static void xroce_resp_mute(struct xroce_qp *qp)
 void xroce_resp_stop(struct xroce_qp *qp)
 {
 	struct xroce_resp *resp = &qp->resp;
+	struct xroce_rd *rd = xroce_resp_oldest(resp);
 	u32 i;
 
-	if (resp->rd_active)
-		xroce_resp_mute(qp);
+	if (rd)
+		xroce_resp_unanswered(qp, rd, rd->next);
 	for (i = 0; i < resp->max_rd; i++)
 		resp->rd[i].state = XROCE_RD_FREE;
 	resp->rd_tail = 0;
@@ -101,21 +132,6 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce
 		return NULL;
 	}
 	return f;
-}
-
-/* The oldest READ or atomic to be answered, by PSN. */
-static struct xroce_rd *xroce_resp_oldest(struct xroce_resp *resp)
-{
-	u32 i, left = resp->rd_active;
-	struct xroce_rd *rd;
-
-	/* From the newest on: those that are active came last, mostly. */
-	for (i = 1; i <= resp->max_rd; i++) {
-		rd = xroce_rd_slot(resp, resp->rd_tail + resp->max_rd - i);
-		if (rd->state == XROCE_RD_ACTIVE && !--left)
-			return rd;
-	}
-	return NULL;
 }
 
 /*
@@ -248,22 +264,25 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 	if (f->kind == XROCE_FRAME_ACK) {
 		if (f->syndrome == (XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT)) {
 			qp->hot.resp_flags |= XROCE_RESP_ACK;
+			/* A READ that has been accepted meanwhile is to say so. */
+			rd = xroce_resp_oldest(resp);
+			if (rd)
+				rd->owes = true;
 		} else if (!resp->nak && (resp->fatal || f->psn == qp->hot.epsn)) {
 			resp->nak = f->syndrome;
 			resp->nak_psn = f->psn;
 		}
 		return;
 	}
+	/* Others may have been given to it in SQD. */
+	rd = f->slot < resp->max_rd ? &resp->rd[f->slot] : NULL;
 	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.state == XROCE_QPS_ERR) {
-		xroce_resp_mute(qp);
+		xroce_resp_unanswered(qp, rd, f->psn);
 		return;
 	}
 	/* The window that slows responses down is the requester's. */
 	xroce_resp_notify(qp);
-	if (f->slot >= resp->max_rd)
-		return;		/* others have been given to it in SQD */
-	rd = &resp->rd[f->slot];
-	if (rd->state == XROCE_RD_FREE ||
+	if (!rd || rd->state == XROCE_RD_FREE ||
 	    ((f->psn - rd->start) & XROCE_PSN_MASK) >= ((rd->next - rd->start) & XROCE_PSN_MASK))
 		return;		/* replaced, or gone back further meanwhile */
 	rd->next = f->psn;

@@ -361,6 +361,7 @@ enum xroce_rd_state {
  * @kind: XROCE_OP_READ, _ATOMIC, _FLUSH or _ATOMIC_WRITE
  * @pd: whose memory a READ reads
  * @again: it had been answered in full before it became active
+ * @owes: its response is to acknowledge what came before it, too
  * @psn, @npsn: the PSNs of its responses
  * @start, @stop: those asked for last: a duplicate may ask for a part
  * @next: PSN of the next response to send
@@ -370,6 +371,7 @@ enum xroce_rd_state {
 struct xroce_rd {
 	u8 state;
 	bool again;
+	bool owes;
 	u32 kind;
 	u32 psn;
 	u32 npsn;

@@ -253,6 +253,27 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr, u32 mas
 	}
 }
 
+/*
+ * What was posted in SQE is flushed before the state is left, however much it is (IBTA
+ * 10.3.1.7), and others get the lock and the CPU in between.
+ */
+static void xroce_qp_flush_rest(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+	u32 end = req->head + min(READ_ONCE(req->ring->prod) - req->head, req->depth), head;
+
+	while (qp->hot.state == XROCE_QPS_SQE && (s32)(end - req->head) > 0) {
+		head = req->head;
+		xroce_qp_flush_sends(qp);
+		if (req->head == head)
+			return;		/* the user's index was none */
+		spin_unlock(&qp->lock);
+		local_bh_enable();
+		local_bh_disable();
+		spin_lock(&qp->lock);
+	}
+}
+
 /* What packets, timeouts and bad work may have made of what the caller saw. */
 static bool xroce_qp_may(u8 from, u8 to)
 {
@@ -289,6 +310,8 @@ int xroce_qp_modify(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)
 
 	local_bh_disable();
 	spin_lock(&qp->lock);
+	if (state && attr->state == XROCE_QPS_RTS)
+		xroce_qp_flush_rest(qp);
 	if (state && !xroce_qp_may(qp->hot.state, attr->state))
 		goto out;
 	if (state && attr->state == XROCE_QPS_RESET)

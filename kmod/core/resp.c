@@ -300,6 +300,7 @@ static void xroce_resp_accepted(struct xroce_qp *qp, struct xroce_rd *rd)
 {
 	struct xroce_resp *resp = &qp->resp;
 
+	rd->owes = qp->hot.resp_flags & XROCE_RESP_ACK;
 	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
 	if (resp->rd_end != rd->psn)
 		resp->rd_before = xroce_psn_add(rd->psn, XROCE_PSN_MASK);

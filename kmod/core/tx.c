@@ -153,12 +153,13 @@ static u64 *xroce_turn(const struct xroce_qp *qp)
 	return &qp->dev->turn[qp->av.route == XROCE_ROUTE_HOST];
 }
 
-/* Nobody's who has waited for longer. */
+/* Nobody's who has waited for longer; who ends has one look, and none later. */
 static bool xroce_turn_mine(const struct xroce_qp *qp)
 {
 	u64 turn = READ_ONCE(*xroce_turn(qp));
 
-	return !turn || (qp->since && qp->since <= turn);
+	return !turn || (qp->since && qp->since <= turn) ||
+	       qp->hot.state == XROCE_QPS_RESET;
 }
 
 /*
@@ -229,17 +230,17 @@ void xroce_qp_run(struct xroce_qp *qp)
 		qp->nomem = false;
 		qp->again = false;
 		qp->req.dry = false;
-		/* One finds out as well as many whether there is room again. */
-		wire = qp->av.route == XROCE_ROUTE_WIRE;
+		mine = xroce_turn_mine(qp);
+		wire = mine && qp->av.route == XROCE_ROUTE_WIRE;
 		less = wire ? READ_ONCE(qp->dev->less) : 0;
-		most = qp->full ? 1 : XROCE_BATCH - less;
+		/* One finds out as well as many whether there is room again. */
+		most = qp->full || !mine ? 1 : XROCE_BATCH - less;
 		n = xroce_stage(qp, most);
 		if (!n) {
 			xroce_turn_end(qp);
 			break;
 		}
 		life = qp->resets;
-		mine = xroce_turn_mine(qp);
 		spin_unlock(&qp->lock);
 		taken = mine ? xroce_send(qp, n) : 0;
 		for (i = 0; i < taken; i++)

@@ -149,7 +149,7 @@ bug crowd-starved tx '++qp->answers > XROCE_BATCH' 'false'
 bug se-of-writes req 'info & (XROCE_OP_SEND | XROCE_OP_IMM) ?' '1 ?'
 bug room-any tx '(f->kind != XROCE_FRAME_REQ || f->psn' '(0 && f->psn'
 bug room-asked tx 'f->again == XROCE_CNT_ASKED)' '0)'
-bug sqd-resources answer 'if (f->slot >= resp->max_rd)\n\t\treturn;' ''
+bug sqd-resources answer 'f->slot < resp->max_rd ? &resp->rd[f->slot] : NULL' '&resp->rd[f->slot]'
 bug sqd-timeout qp 'if (mask & XROCE_ATTR_TIMEOUT && req->waiting)' 'if (0)'
 bug read-refused resp '/* Only a whole rest may end inside' \
 	'rd->stop = xroce_psn_add(pkt->psn, max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u));\n/* Only a whole rest may end inside'
@@ -197,8 +197,8 @@ bug one-retry-less comp 'if (!req->retries) {' 'if (req->retries <= 1) {'
 bug retries-for-ever comp 'req->retries--;' ''
 bug pace-forgets tx 'xroce_env_timer(qp, req->free_at);' ';'
 bug pace-fast tx '(f->len * req->pace >> 20)' '(f->len * req->pace >> 21)'
-bug owed-forgotten answer 'if (resp->rd_active)
-		xroce_resp_mute(qp);' 'xroce_resp_mute(qp);'
+bug owed-forgotten answer 'if (rd)
+		xroce_resp_unanswered(qp, rd, rd->next);' 'xroce_resp_mute(qp);'
 bug owed-unsaid qp '	xroce_qp_run(qp);
 	spin_lock(&qp->lock);' '	spin_lock(&qp->lock);'
 bug owed-in-vain tx 'n = xroce_stage(qp, most);' 'n = qp->dead ? 0 : xroce_stage(qp, most);'
@@ -212,7 +212,7 @@ bug full-greedy req '		xroce_cc_loss(qp, false);
 bug full-asks req 'qp->req.since_ackreq = f->since;' 'qp->req.since_ackreq = qp->req.cwnd;'
 bug full-no-ask req '	qp->req.since_ackreq = f->since;\n' ''
 bug full-reads answer '	xroce_resp_notify(qp);
-	if (f->slot' '	if (f->slot'
+	if (!rd' '	if (!rd'
 bug full-asking comp 'req->asking || ' ''
 bug full-fatal comp 'if (total != req->total)' 'if (0)'
 bug full-patient comp 'if (total != req->total)' 'if (1)'
@@ -240,12 +240,20 @@ bug owed-far comp '(i != req->head && xroce_psn_diff(e->psn, psn) >= 0)' \
 	'xroce_psn_diff(e->psn, psn) >= 0'
 bug recover-behind cc '	if (xroce_psn_diff(qp->hot.una, req->recover) > 0)
 		req->recover = qp->hot.una;' ''
-bug owed-too-much answer 'if (resp->rd_active)
-		xroce_resp_mute(qp);' ''
+bug owed-too-much answer 'if (rd)
+		xroce_resp_unanswered(qp, rd, rd->next);' ''
 bug owed-overtakes answer '	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.state == XROCE_QPS_ERR) {
-		xroce_resp_mute(qp);
+		xroce_resp_unanswered(qp, rd, f->psn);
 		return;
 	}' ''
+bug owed-before answer '	qp->hot.resp_flags |= XROCE_RESP_ACK;
+	qp->resp.rd_end' '	qp->resp.rd_end'
+bug owed-beyond answer '	qp->resp.rd_end = qp->hot.epsn;\n' ''
+bug owed-since answer 'rd->owes = true;' ';'
+bug owed-twice answer ' || !rd->owes)' ')'
+bug owed-turn tx ' ||
+	       qp->hot.state == XROCE_QPS_RESET;' ';'
+bug turn-less tx 'wire = mine && qp' 'wire = qp'
 bug ask-forgotten req '|| !xroce_req_ask(qp))' '|| 1)'
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
 bug untaken-lost tx 'xroce_req_untaken(qp, f);' ';'
@@ -258,7 +266,7 @@ bug untaken-sent-twice req 'if (!f->again && ' 'if (0 && '
 bug untaken-answer-lost tx 'xroce_resp_untaken(qp, f);' ';'
 bug untaken-after-reset tx 'if (qp->resets == life) {' 'if (1) {'
 bug dropped-lost tx 'xroce_env_timer(qp, xroce_turn_wait(qp, mine));' 'xroce_turn_wait(qp, mine);'
-bug turn-none tx 'return !turn || (qp->since && qp->since <= turn);' 'return true;'
+bug turn-none tx 'return !turn ||' 'return true ||'
 bug turn-kept tx '	cmpxchg(&qp->dev->turn[0], qp->since, 0);\n' ''
 bug turn-for-ever tx 'if (looked && qp->since && qp->since == first)' 'if (0)'
 bug turn-dead tx 'taken || qp->dead' 'taken'
@@ -345,6 +353,7 @@ bug group-any-transport rx 'if (!(rx->pkt.info & XROCE_OP_DETH))' 'if (0)'
 bug sqe-is-err req 'xroce_qp_send_error(qp);' 'xroce_qp_error(qp);'
 bug sqe-no-flush qp 'qp->hot.max = qp->hot.next;\n\txroce_qp_flush_sends(qp);' \
 	'qp->hot.max = qp->hot.next;'
+bug sqe-part qp '(s32)(end - req->head) > 0' '0'
 bug sqe-no-late-flush tx \
 	'else if (qp->hot.state == XROCE_QPS_SQE)\n\t\t\txroce_qp_send_error(qp);' ''
 bug sqe-deaf rx 'case XROCE_QPS_SQE:\n' ''

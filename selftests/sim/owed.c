@@ -124,10 +124,66 @@ static void run_owed_full(u64 seed)
 	sim_world_free();
 }
 
+/*
+ * Another QP waits for room. Who ends has one look even so: it has no second. Who goes
+ * on has none, and so does not know that there is little.
+ */
+static void run_owed_turn(u64 seed)
+{
+	struct sim_ep *ep = begin(2 * sim_below(2));
+	u64 *turn = W->node[1]->dev.turn;
+
+	(void)seed;
+	turn[0] = 1;
+	post(ep, XROCE_WR_RDMA_WRITE, false);
+	sim_run_until(sim_now() + sim_range(10, 2000) * SIM_US);
+	sim_check(ep->qp.hot.una != ep->peer->qp.hot.epsn, "out of its turn");
+	sim_check(!W->node[1]->dev.less, "fewer for everybody, %u", W->node[1]->dev.less);
+	end_it(ep->peer);
+	turn[0] = 0;
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(ep->qp.hot.una == end.psn, "acknowledged up to %06x, not %06x",
+		  ep->qp.hot.una, end.psn);
+	sim_world_free();
+}
+
+static u32 take_no_answer(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)f;
+	return ep == &ep->conn->ep[1] ? 0 : n;
+}
+
+/* Behind it a READ, whose response the device does not take, or is with it just then. */
+static void run_owed_before(u64 seed)
+{
+	struct sim_ep *ep = begin(sim_below(3));
+	u32 i, n = sim_range(1, 3);
+	u32 before = xroce_psn_add(ep->qp.hot.una, n * 4096 / ep->mtu);
+
+	(void)seed;
+	W->take = take_no_answer;
+	for (i = 0; i < n; i++)
+		post(ep, XROCE_WR_RDMA_WRITE, i < n - 1 || sim_chance(5000));
+	for (i = sim_range(1, 2); i; i--)
+		post(ep, XROCE_WR_RDMA_READ, i > 1);
+	if (sim_chance(5000))
+		post(ep, XROCE_WR_RDMA_WRITE, false);
+	sim_run_until(sim_now() + 500 * SIM_US);
+	sim_check(xroce_psn_diff(ep->peer->qp.hot.epsn, before) > 0, "no READ was received");
+	end_it(ep->peer);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(ep->qp.hot.una == before, "acknowledged up to %06x, not %06x",
+		  ep->qp.hot.una, before);
+	sim_world_free();
+}
+
 const struct sim_scenario sim_owed_scenarios[] = {
 	{ "owed", "a QP ends that owes an ACK: its peer is told", run_owed, 0, 40 },
 	{ "owed-read", "but not what lies behind a READ unanswered", run_owed_read,
 	  0, 40 },
 	{ "owed-full", "a QP ends that owes an ACK, and finds no room", run_owed_full, 0, 20 },
+	{ "owed-turn", "the same, when it is another's turn", run_owed_turn, 0, 20 },
+	{ "owed-before", "the same of what came before a READ unanswered", run_owed_before,
+	  0, 60 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };

@@ -364,6 +364,36 @@ static void run_sqe(u64 seed)
 	sim_finish();
 }
 
+/* More than is flushed at once, and the way back before the rest is. */
+static void run_sqe_many(u64 seed)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_SEND };
+	struct sim_cfg cfg = cfg_of(XROCE_UC);
+	struct sim_ep *ep;
+	u32 i;
+
+	(void)seed;
+	cfg.depth = 65536;
+	ep = &sim_pair(&cfg)->ep[0];
+	sim_check(unrel_post_bad(ep), "no room");
+	sim_settle_all(SIM_SEC);
+	sim_check(ep->state == SIM_EP_SQE, "state %u", ep->qp.hot.state);
+	for (i = 1; i <= 40000; i++) {
+		opt.more = i < 40000;
+		sim_check(sim_post(ep, &opt), "no room");
+	}
+	/* As unrel_recover(), but that waits for them */
+	ep->u.jump = true;
+	ep->u.done = ep->sq_prod;
+	sim_ep_state(ep, XROCE_QPS_RTS);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_poll_all();
+	sim_check(!ep->ops.n && ep->qp.hot.state == XROCE_QPS_RTS, "%u are left", ep->ops.n);
+	is(RX_SEND, 0);
+	is(DROP_NO_RECV, 0);
+	sim_world_free();
+}
+
 /* A handle goes while what is sent by it waits. */
 static void run_ah_gone(u64 seed)
 {
@@ -720,6 +750,7 @@ const struct sim_scenario sim_service_scenarios[] = {
 	  0, 10 },
 	{ "sqe", "a send fails: all sends are flushed, receive goes on",
 	  run_sqe, 0, 400 },
+	{ "sqe-many", "more than at once, before the way back", run_sqe_many, 0, 3 },
 	{ "ah-gone", "an address handle destroyed in use", run_ah_gone, 0, 50 },
 	{ "sqd-event", "drained: said once, to who asked", run_sqd_event, 0,
 	  200 },
