@@ -3,10 +3,10 @@
  * A packet and its QP in the hands of an XDP program, from bpf_xroce_begin() to
  * bpf_xroce_end(), which hold the QP's lock. One at a time on a CPU; BH off.
  *
- * The program decides by the QP's hot block, which it may write. Whatever it
- * writes there is its own QP's protocol at most: what the core computes addresses
- * or lengths from is put back as it was, the rest cut to its range, before the
- * core looks. All that is done is done to the packet that was checked.
+ * The program decides by a copy of the QP's hot block, which it may write. Of that
+ * the four fields that are its to change are taken at the end, cut to their range:
+ * they are its own QP's protocol at most. All that is done is done to the packet
+ * that was checked.
  */
 #include <linux/bpf.h>
 #include <linux/btf.h>
@@ -20,9 +20,9 @@
  * @krx: the packet
  * @qp: whose it is, locked; NULL: this CPU's pass is free
  * @sent: to this CPU, by the program of another
- * @given: the hot block was given out: nothing in it is to be believed
+ * @given: what the program makes of @hot is to be taken
  * @done: something was done with the packet: it is not the core's any more
- * @kept: what of the hot block the program may not change
+ * @hot: the copy of the hot block that the program has
  */
 struct xroce_pass {
 	struct xroce_krx krx;
@@ -30,31 +30,24 @@ struct xroce_pass {
 	bool sent;
 	bool given;
 	bool done;
-	u8 kept[offsetof(struct xroce_hot, epsn)];
+	struct xroce_hot hot;
 };
 
 static DEFINE_PER_CPU(struct xroce_pass, xroce_passes);
 
-/* Make of the hot block what the core may rely on. */
-static void hot_mend(struct xroce_pass *p)
+/* What the program may change, as far as the core may rely on it. */
+static void hot_take(struct xroce_pass *p)
 {
+	u32 msg = p->hot.msg & (XROCE_OP_SEND | XROCE_OP_WRITE);
 	struct xroce_hot *hot = &p->qp->hot;
 
 	if (!p->given)
 		return;
-	memcpy(hot, p->kept, sizeof(p->kept));
-	hot->epsn &= XROCE_PSN_MASK;
-	hot->msn &= XROCE_PSN_MASK;
-	hot->msg &= XROCE_OP_SEND | XROCE_OP_WRITE;
-	if (hot->msg == (XROCE_OP_SEND | XROCE_OP_WRITE))
-		hot->msg = 0;
-	hot->resp_flags &= XROCE_RESP_GAP | XROCE_RESP_RNR | XROCE_RESP_ACK;
-}
-
-/* The core has been here: what it says now is what counts. */
-static void hot_keep(struct xroce_pass *p)
-{
-	memcpy(p->kept, &p->qp->hot, sizeof(p->kept));
+	hot->epsn = p->hot.epsn & XROCE_PSN_MASK;
+	hot->msn = p->hot.msn & XROCE_PSN_MASK;
+	hot->msg = msg == (XROCE_OP_SEND | XROCE_OP_WRITE) ? 0 : msg;
+	hot->resp_flags = p->hot.resp_flags &
+			  (XROCE_RESP_GAP | XROCE_RESP_RNR | XROCE_RESP_ACK);
 }
 
 /* The ICRC is checked before the lock is taken and anything changes. */
@@ -67,8 +60,11 @@ static bool pass_lock(struct xroce_qp *qp, struct xroce_rx *rx)
 	return false;
 }
 
-static void pass_show(struct xroce_hot *hot, const struct xroce_pkt *pkt)
+/* The QP's hot block, and in it the packet, for the program to see. */
+static void hot_show(struct xroce_hot *hot, const struct xroce_hot *is,
+		     const struct xroce_pkt *pkt)
 {
+	memcpy(hot, is, offsetof(struct xroce_hot, pkt));
 	hot->pkt.info = pkt->info;
 	hot->pkt.psn = pkt->psn;
 	hot->pkt.payload_len = pkt->payload_len;
@@ -167,23 +163,22 @@ __bpf_kfunc struct xroce_pass *bpf_xroce_begin(struct xdp_md *ctx, int *why)
 }
 
 /**
- * bpf_xroce_hot() - the QP's hot block, and in it what is known of the packet
+ * bpf_xroce_hot() - a copy of the QP's hot block, and in it what is known of the packet
  * @p: the packet in hand
  * @rdwr_buf_size: as much of it as the program wants, which may write there
  *
- * Return: a &struct xroce_hot, or NULL when the QP is past hearing.
+ * What it writes is taken by bpf_xroce_end(), as far as it is its to change, unless
+ * bpf_xroce_place() fails or bpf_xroce_complete() is called: then the core's word
+ * stands. Return: a &struct xroce_hot, or NULL when the QP is past hearing.
  */
 __bpf_kfunc u8 *bpf_xroce_hot(struct xroce_pass *p, const u32 rdwr_buf_size)
 {
-	struct xroce_hot *hot = &p->qp->hot;
-
-	if (rdwr_buf_size > sizeof(*hot) || p->qp->resp.fatal)
+	if (rdwr_buf_size > sizeof(p->hot) || p->qp->resp.fatal)
 		return NULL;
-	hot_mend(p);
-	pass_show(hot, &p->krx.rx.pkt);
-	hot_keep(p);
+	hot_take(p);
+	hot_show(&p->hot, &p->qp->hot, &p->krx.rx.pkt);
 	p->given = true;
-	return (u8 *)hot;
+	return (u8 *)&p->hot;
 }
 
 /**
@@ -196,16 +191,15 @@ __bpf_kfunc u8 *bpf_xroce_hot(struct xroce_pass *p, const u32 rdwr_buf_size)
  */
 __bpf_kfunc int bpf_xroce_place(struct xroce_pass *p)
 {
-	bool ok;
-
-	hot_mend(p);
 	if (p->done || !xroce_qp_reliable(p->qp) || p->qp->resp.fatal ||
 	    !(p->krx.rx.pkt.info & (XROCE_OP_SEND | XROCE_OP_WRITE)))
 		return -EINVAL;
 	p->done = true;
-	ok = xroce_resp_place(p->qp, &p->krx.rx);
-	hot_keep(p);
-	return ok ? 0 : -EIO;
+	/* What is done has changed nothing that the program's copy has. */
+	if (xroce_resp_place(p->qp, &p->krx.rx))
+		return 0;
+	p->given = false;
+	return -EIO;
 }
 
 /**
@@ -219,9 +213,8 @@ __bpf_kfunc int bpf_xroce_complete(struct xroce_pass *p)
 	if (p->done || !(p->krx.rx.pkt.info & XROCE_OP_RESPONSE))
 		return -EINVAL;
 	p->done = true;
-	hot_mend(p);
+	p->given = false;
 	xroce_comp_rx(p->qp, &p->krx.rx);
-	hot_keep(p);
 	return 0;
 }
 
@@ -236,7 +229,7 @@ __bpf_kfunc void bpf_xroce_end(struct xroce_pass *p, u32 how)
 {
 	struct xroce_qp *qp = p->qp;
 
-	hot_mend(p);
+	hot_take(p);
 	if (how == XROCE_PASS_CORE && !p->done)
 		xroce_rx_core(qp, &p->krx.rx);
 	/* Before the lock is dropped: who finds none on the way may go on elsewhere. */

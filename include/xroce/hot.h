@@ -55,8 +55,7 @@ struct xroce_seen {
  * @resp_flags: &enum xroce_resp_flags
  * @pkt: what a program in XDP decides about, while it has the QP
  *
- * A program may change @epsn, @msn, @msg and @resp_flags; what it writes before
- * them is as it was when the module looks again.
+ * A program has a copy, of which the module takes @epsn, @msn, @msg and @resp_flags.
  */
 struct xroce_hot {
 	u32 qpn;
