@@ -5,7 +5,7 @@
  * What is owed to the peer is state, not a queue: active READs, one NAK, one
  * coalesced ACK. An answer that the device did not take is owed again.
  */
-#include "core.h"
+#include "copy.h"
 
 /* An ACK or NAK says that what came before it has been answered. */
 static void xroce_resp_mute(struct xroce_qp *qp)
@@ -126,7 +126,7 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce
 		return NULL;
 	io.frame = f;
 	io.off = f->payload;
-	if (!xroce_mr_copy(qp, rd->rkey, XROCE_REMOTE_READ, rd->va + off, len, &io)) {
+	if (!xroce_mr_copy(qp, rd->rkey, XROCE_REMOTE_READ, rd->va + off, len, io)) {
 		xroce_env_frame_free(f);
 		xroce_resp_cut(qp, rd);
 		return NULL;

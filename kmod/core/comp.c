@@ -3,7 +3,7 @@
  * The completer: what ACKs, NAKs and responses say about the requests sent, and
  * the ACK timer. Under the QP's lock.
  */
-#include "core.h"
+#include "copy.h"
 
 /* RNR timer codes in units of 10 us, IBTA table 45. */
 static const u32 xroce_rnr_10us[32] = {
@@ -171,7 +171,7 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 		io.rx = rx;
 		io.off = pkt->hdr_len;
 	}
-	if (!xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, off, len, &io)) {
+	if (!xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, off, len, io)) {
 		xroce_req_fail(qp, XROCE_WC_LOC_PROT_ERR);
 		return;
 	}

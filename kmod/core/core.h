@@ -531,6 +531,8 @@ struct xroce_rx {
  * @buf: else from here into memory
  * @off: where to go on in it
  * @pd: whose memory; NULL: the QP's
+ *
+ * Handed on by value: an address of it costs who takes it the stack's guard.
  */
 struct xroce_io {
 	struct xroce_frame *frame;
@@ -684,17 +686,13 @@ void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
 int xroce_rq_resize(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth);
 int xroce_rq_take(struct xroce_qp *qp);
 
-/* mr.c */
-struct xroce_mr *xroce_mr_get(struct xroce_qp *qp, const void *pd, u32 key,
-			      u32 access, u64 va, u64 len);
+/* mr.c; the rest is in copy.h */
 bool xroce_mr_claim(struct xroce_mr *mr, u32 state);
 void xroce_mr_release(struct xroce_mr *mr, u32 state);
 bool xroce_mr_end(struct xroce_mr *mr);
-u8 *xroce_mr_span(const struct xroce_mr *mr, u64 va, u32 *len);
-bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 access, u64 va, u32 len,
-		   struct xroce_io *io);
-bool xroce_sge_copy(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
-		    u32 access, u32 off, u32 len, struct xroce_io *io);
+void xroce_mr_copy_parts(const struct xroce_mr *mr, u64 va, u32 len, struct xroce_io io);
+bool xroce_sge_copy_parts(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
+			  u32 access, u32 off, u32 len, struct xroce_io io);
 
 /* local.c: what work requests do to keys. Under the QP's lock. */
 bool xroce_local_run(struct xroce_qp *qp, const struct xroce_send_wqe *wqe);

@@ -3,7 +3,7 @@
  * Datagrams: one packet, one message, into a receive work request, behind the
  * header that tells where it came from. Under the QP's lock.
  */
-#include "core.h"
+#include "copy.h"
 
 /* The GRH of a RoCEv2 packet: its IP header, IPv4 in the last 20 bytes. */
 static void xroce_ud_grh(u8 grh[XROCE_GRH_LEN], const u8 *l3)
@@ -26,9 +26,9 @@ static bool xroce_ud_copy(struct xroce_qp *qp, struct xroce_rx *rx)
 
 	xroce_ud_grh(grh, rx->l3);
 	return xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, 0,
-			      XROCE_GRH_LEN, &head) &&
+			      XROCE_GRH_LEN, head) &&
 	       xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE,
-			      XROCE_GRH_LEN, rx->pkt.payload_len, &data);
+			      XROCE_GRH_LEN, rx->pkt.payload_len, data);
 }
 
 /**

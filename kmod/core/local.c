@@ -4,7 +4,7 @@
  * (IBTA 10.6.7). Under the QP's lock, BH off; a key is changed by whoever has
  * made it BUSY, and by nobody else.
  */
-#include "core.h"
+#include "copy.h"
 
 /**
  * xroce_key_invalidate() - a work request or the peer ends a key

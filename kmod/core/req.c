@@ -6,7 +6,7 @@
  * The position is hot.next alone: which work request and which byte follow from
  * it, so going back is assigning a PSN.
  */
-#include "core.h"
+#include "copy.h"
 
 /*
  * A long READ is asked for in pieces that begin at multiples of this many
@@ -565,19 +565,12 @@ static struct xroce_frame *xroce_req_fill(struct xroce_qp *qp,
 					  struct xroce_swq *e, u32 off, u32 len)
 {
 	struct xroce_io io = { .frame = f, .off = f->payload };
-	const struct xroce_sge *sge = wqe->sge;
-	bool ok;
 
 	if (wqe->flags & XROCE_WR_INLINE) {
 		xroce_frame_write(f, f->payload, wqe->inline_data + off, len);
 		return f;
 	}
-	/* From one piece of memory, mostly. */
-	if (wqe->num_sge == 1 && !qp->req.trusted)
-		ok = xroce_mr_copy(qp, sge->lkey, 0, sge->addr + off, len, &io);
-	else
-		ok = xroce_sge_copy(qp, sge, wqe->num_sge, 0, off, len, &io);
-	if (ok)
+	if (xroce_sge_copy(qp, wqe->sge, wqe->num_sge, 0, off, len, io))
 		return f;
 	xroce_env_frame_free(f);
 	e->status = XROCE_WC_LOC_PROT_ERR;

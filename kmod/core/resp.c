@@ -3,7 +3,7 @@
  * The responder: requests are executed in PSN order, each once. Under the QP's
  * lock. What is then owed to the peer answer.c builds.
  */
-#include "core.h"
+#include "copy.h"
 
 /* What is answered by responses, and remembered. */
 #define XROCE_RD_KINDS	(XROCE_OP_READ | XROCE_OP_ATOMIC | XROCE_OP_FLUSH | \
@@ -174,7 +174,7 @@ static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 	}
 	if (!xroce_sge_copy(qp, resp->wqe->sge, resp->wqe->num_sge,
 			    XROCE_LOCAL_WRITE, resp->offset, pkt->payload_len,
-			    &io)) {
+			    io)) {
 		xroce_resp_recv_error(qp, XROCE_WC_LOC_PROT_ERR, XROCE_NAK_REM_OP);
 		return false;
 	}
@@ -210,6 +210,19 @@ static bool xroce_resp_may(struct xroce_qp *qp, u32 access, const struct xroce_p
 	return mr;
 }
 
+/* Apart: what it has on the stack costs others the stack's guard. */
+static noinline bool xroce_resp_imm(struct xroce_qp *qp, const struct xroce_pkt *pkt)
+{
+	struct xroce_cqe cqe = {
+		.opcode = XROCE_WC_RECV_RDMA_WITH_IMM,
+		.flags = XROCE_WC_WITH_IMM,
+		.imm = pkt->imm,
+		.byte_len = qp->resp.offset,
+	};
+
+	return xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
+}
+
 static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
@@ -217,9 +230,10 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 	struct xroce_io io = {
 		.rx = rx, .off = pkt->hdr_len, .pd = qp->resp.pd,
 	};
-	bool last = pkt->info & XROCE_OP_LAST;
+	u32 info = pkt->info, len = pkt->payload_len;
+	bool last = info & XROCE_OP_LAST;
 
-	if (pkt->info & XROCE_OP_FIRST) {
+	if (info & XROCE_OP_FIRST) {
 		if (pkt->dma_len > XROCE_MAX_MSG)
 			return xroce_resp_invalid(qp);
 		resp->va = pkt->va;
@@ -228,34 +242,24 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 		resp->offset = 0;
 	}
 	/* The message ends exactly where its RETH said (C9-70 and after). */
-	if (last ? pkt->payload_len != resp->left : pkt->payload_len >= resp->left)
+	if (last ? len != resp->left : len >= resp->left)
 		return xroce_resp_invalid(qp);
 	if (!(qp->access & XROCE_REMOTE_WRITE))
 		return xroce_resp_invalid(qp);
 	/* Before anything happens; a message of one packet is one copy. */
-	if ((pkt->info & XROCE_OP_FIRST) && (!last || (pkt->info & XROCE_OP_IMM)) &&
+	if ((info & XROCE_OP_FIRST) && (!last || (info & XROCE_OP_IMM)) &&
 	    !xroce_resp_may(qp, XROCE_REMOTE_WRITE, pkt))
 		return xroce_resp_no_access(qp);
-	if ((pkt->info & XROCE_OP_IMM) && !xroce_resp_recv(qp))
+	if ((info & XROCE_OP_IMM) && !xroce_resp_recv(qp))
 		return false;
 	if (!xroce_mr_copy(qp, resp->rkey, XROCE_REMOTE_WRITE,
-			   resp->va + resp->offset, pkt->payload_len, &io))
+			   resp->va + resp->offset, len, io))
 		return xroce_resp_no_access(qp);
-	resp->offset += pkt->payload_len;
-	resp->left -= pkt->payload_len;
-	if (pkt->info & XROCE_OP_FIRST)
+	resp->offset += len;
+	resp->left -= len;
+	if (info & XROCE_OP_FIRST)
 		xroce_qp_count(qp, XROCE_CNT_RX_WRITE, 1);
-	if (pkt->info & XROCE_OP_IMM) {
-		struct xroce_cqe cqe = {
-			.opcode = XROCE_WC_RECV_RDMA_WITH_IMM,
-			.flags = XROCE_WC_WITH_IMM,
-			.imm = pkt->imm,
-			.byte_len = resp->offset,
-		};
-
-		return xroce_resp_complete(qp, &cqe, pkt->flags & XROCE_BTH_SE);
-	}
-	return true;
+	return !(info & XROCE_OP_IMM) || xroce_resp_imm(qp, pkt);
 }
 
 /*
