@@ -196,7 +196,7 @@ __bpf_kfunc int bpf_xroce_place(struct xroce_pass *p)
 		return -EINVAL;
 	p->done = true;
 	/* What is done has changed nothing that the program's copy has. */
-	if (xroce_resp_place(p->qp, &p->krx.rx))
+	if (xroce_resp_execute(p->qp, &p->krx.rx))
 		return 0;
 	p->given = false;
 	return -EIO;

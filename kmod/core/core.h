@@ -638,7 +638,7 @@ void xroce_comp_expired(struct xroce_qp *qp);
 
 /* resp.c: responder. Under the QP's lock. */
 void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx);
-bool xroce_resp_place(struct xroce_qp *qp, struct xroce_rx *rx);
+u32 xroce_resp_execute(struct xroce_qp *qp, struct xroce_rx *rx);
 bool xroce_xrc_begin(struct xroce_qp *qp, u32 srqn);
 void xroce_xrc_end(struct xroce_qp *qp);
 bool xroce_resp_no_access(struct xroce_qp *qp);

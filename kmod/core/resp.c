@@ -149,7 +149,7 @@ bool xroce_resp_recv(struct xroce_qp *qp)
 	return true;
 }
 
-static bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
+static noinline bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 	struct xroce_resp *resp = &qp->resp;
@@ -488,38 +488,6 @@ drop:
 	xroce_qp_verdict(qp, XROCE_CNT_DROP_REPLAY);
 }
 
-/*
- * A request of an unreliable connection (IBTA 9.8.2.2): a message with a packet
- * missing is dropped whole, as far as it has not been placed, and with the first
- * packet of another all is well again. A receive that it took is the next one's.
- */
-static void xroce_resp_uc(struct xroce_qp *qp, struct xroce_rx *rx)
-{
-	const struct xroce_pkt *pkt = &rx->pkt;
-	struct xroce_hot *hot = &qp->hot;
-	bool ok;
-
-	if (hot->epsn != pkt->psn)
-		xroce_qp_verdict(qp, XROCE_CNT_OUT_OF_SEQ);
-	if (hot->epsn != pkt->psn || (pkt->info & XROCE_OP_FIRST))
-		hot->msg = 0;
-	hot->epsn = pkt->psn;
-	if (!xroce_resp_order(hot, pkt->info) ||
-	    !xroce_len_ok(pkt->info, pkt->payload_len, xroce_mtu(qp))) {
-		hot->msg = 0;
-		hot->epsn = xroce_psn_add(pkt->psn, 1);
-		xroce_qp_verdict(qp, XROCE_CNT_DROP_REQUEST);
-		return;
-	}
-	if (pkt->info & XROCE_OP_SEND)
-		ok = xroce_resp_send(qp, rx);
-	else
-		ok = xroce_resp_write(qp, rx);
-	xroce_resp_advance(hot, pkt->info, 1);
-	if (!ok)
-		hot->msg = 0;
-}
-
 /**
  * xroce_xrc_begin() - an XRC target takes on what belongs to a receive queue
  * @qp: the queue pair, which has none of its own
@@ -571,18 +539,25 @@ static bool xroce_resp_xrc(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 	return xroce_resp_invalid(qp);
 }
 
-/* Return: PSNs that the request takes, 0 when it is not executed. */
-static u32 xroce_resp_execute(struct xroce_qp *qp, struct xroce_rx *rx)
+/**
+ * xroce_resp_execute() - do what the request that is next asks for, and no more
+ * @qp: the queue pair
+ * @rx: the packet
+ *
+ * Return: PSNs that it takes, 0 when it is not executed: a reliable peer is then owed
+ * a NAK, or the QP in error.
+ */
+u32 xroce_resp_execute(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 	u32 npsn;
 
 	if (pkt->info & XROCE_OP_XRCETH && !xroce_resp_xrc(qp, pkt))
 		return 0;
-	if (pkt->info & XROCE_OP_SEND)
-		npsn = xroce_resp_send(qp, rx);
-	else if (pkt->info & XROCE_OP_WRITE)
+	if (pkt->info & XROCE_OP_WRITE)
 		npsn = xroce_resp_write(qp, rx);
+	else if (pkt->info & XROCE_OP_SEND)
+		npsn = xroce_resp_send(qp, rx);
 	else if (pkt->info & XROCE_OP_READ)
 		npsn = xroce_resp_read(qp, pkt);
 	else if (pkt->info & XROCE_OP_FLUSH)
@@ -591,7 +566,39 @@ static u32 xroce_resp_execute(struct xroce_qp *qp, struct xroce_rx *rx)
 		npsn = xroce_resp_word(qp, rx);
 	if (pkt->info & XROCE_OP_XRCETH)
 		xroce_xrc_end(qp);
+	/* A NAK that has not left yet speaks of what has now been executed. */
+	if (npsn)
+		qp->resp.nak = 0;
 	return npsn;
+}
+
+/*
+ * A request of an unreliable connection (IBTA 9.8.2.2): a message with a packet
+ * missing is dropped whole, as far as it has not been placed, and with the first
+ * packet of another all is well again. A receive that it took is the next one's.
+ */
+static void xroce_resp_uc(struct xroce_qp *qp, struct xroce_rx *rx)
+{
+	const struct xroce_pkt *pkt = &rx->pkt;
+	struct xroce_hot *hot = &qp->hot;
+	bool ok;
+
+	if (hot->epsn != pkt->psn)
+		xroce_qp_verdict(qp, XROCE_CNT_OUT_OF_SEQ);
+	if (hot->epsn != pkt->psn || (pkt->info & XROCE_OP_FIRST))
+		hot->msg = 0;
+	hot->epsn = pkt->psn;
+	if (!xroce_resp_order(hot, pkt->info) ||
+	    !xroce_len_ok(pkt->info, pkt->payload_len, xroce_mtu(qp))) {
+		hot->msg = 0;
+		hot->epsn = xroce_psn_add(pkt->psn, 1);
+		xroce_qp_verdict(qp, XROCE_CNT_DROP_REQUEST);
+		return;
+	}
+	ok = xroce_resp_execute(qp, rx);
+	xroce_resp_advance(hot, pkt->info, 1);
+	if (!ok)
+		hot->msg = 0;
 }
 
 /**
@@ -630,26 +637,6 @@ void xroce_resp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		return;
 	}
 	npsn = xroce_resp_execute(qp, rx);
-	if (!npsn)
-		return;
-	xroce_resp_done(hot, pkt->info, npsn, pkt->ackreq);
-	/* A NAK that has not left yet speaks of what has now been executed. */
-	qp->resp.nak = 0;
-}
-
-/**
- * xroce_resp_place() - execute the SEND or WRITE that is next, and no more
- * @qp: the queue pair
- * @rx: the packet
- *
- * Return: false when it cannot be; the peer is then owed a NAK, or the QP in
- * error.
- */
-bool xroce_resp_place(struct xroce_qp *qp, struct xroce_rx *rx)
-{
-	bool ok = xroce_resp_execute(qp, rx);
-
-	if (ok)
-		qp->resp.nak = 0;
-	return ok;
+	if (npsn)
+		xroce_resp_done(hot, pkt->info, npsn, pkt->ackreq);
 }

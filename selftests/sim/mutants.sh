@@ -422,10 +422,10 @@ bug done-same-msn hot 'hot->msn = xroce_psn_add(hot->msn, 1);' ''
 bug done-in-message hot '\t\thot->msg = 0;\n' ''
 bug place-failed program 'if (!bpf_xroce_place(p))' 'bpf_xroce_place(p);'
 bug place-not-done program 'if (!bpf_xroce_place(p))' 'if (bpf_xroce_place(p))'
-bug place-says-ok resp 'bool ok = xroce_resp_execute(qp, rx);' \
-	'bool ok = xroce_resp_execute(qp, rx) || 1;'
-bug place-refused resp 'bool ok = xroce_resp_execute(qp, rx);' \
-	'bool ok = xroce_resp_execute(qp, rx) && 0;'
+bug place-says-ok pass 'if (xroce_resp_execute(p->qp, &p->krx.rx))' \
+	'if (xroce_resp_execute(p->qp, &p->krx.rx) || 1)'
+bug place-refused pass 'if (xroce_resp_execute(p->qp, &p->krx.rx))' \
+	'if (xroce_resp_execute(p->qp, &p->krx.rx) && 0)'
 bug pass-any-icrc pass 'if (xroce_rx_icrc_ok(rx))' 'if (1)'
 bug pass-fatal-heard pass '|| p->qp->resp.fatal)\n\t\treturn NULL;' ')\n\t\treturn NULL;'
 bug pass-no-core pass 'if (how == XROCE_PASS_CORE && !p->done)' 'if (0)'
