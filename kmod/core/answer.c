@@ -98,7 +98,6 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce
 {
 	u8 syndrome = XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT;
 	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, rd->msn) };
-	struct xroce_io io = { .pd = rd->pd };
 	bool first = rd->next == rd->start;
 	bool last = xroce_psn_add(rd->next, 1) == rd->stop;
 	struct xroce_frame *f;
@@ -124,9 +123,8 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce
 			    first || last ? sizeof(aeth) : 0, len);
 	if (!f)
 		return NULL;
-	io.frame = f;
-	io.off = f->payload;
-	if (!xroce_mr_copy(qp, rd->rkey, XROCE_REMOTE_READ, rd->va + off, len, io)) {
+	if (!xroce_mr_copy(qp, rd->pd, rd->rkey, XROCE_REMOTE_READ, rd->va + off, len,
+			   xroce_io_frame(f))) {
 		xroce_env_frame_free(f);
 		xroce_resp_cut(qp, rd);
 		return NULL;

@@ -148,7 +148,6 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 	const struct xroce_send_wqe *wqe = xroce_req_wqe(req, req->head);
 	const struct xroce_swq *e = xroce_req_swq(req, req->head);
 	bool atomic = pkt->info & XROCE_OP_ATOMIC_ACK;
-	struct xroce_io io = {};
 	u32 off, len;
 
 	if (req->head == req->tail || !e->started ||
@@ -165,13 +164,8 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 		xroce_req_fail(qp, XROCE_WC_BAD_RESP_ERR);
 		return;
 	}
-	if (atomic) {
-		io.buf = (const u8 *)&pkt->swap_add;
-	} else {
-		io.rx = rx;
-		io.off = pkt->hdr_len;
-	}
-	if (!xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, off, len, io)) {
+	if (!xroce_sge_copy(qp, qp->pd, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, off, len,
+			    atomic ? xroce_io_buf(&pkt->swap_add) : xroce_io_rx(rx))) {
 		xroce_req_fail(qp, XROCE_WC_LOC_PROT_ERR);
 		return;
 	}

@@ -60,11 +60,28 @@ static inline u8 *xroce_mr_span(const struct xroce_mr *mr, u64 va, u32 *len)
 	return (u8 *)mr->page[pos >> mr->page_shift] + in;
 }
 
+/* Into a frame, its payload. */
+static inline struct xroce_io xroce_io_frame(struct xroce_frame *f)
+{
+	return (struct xroce_io){ { .frame = f }, XROCE_IO_FRAME, f->payload };
+}
+
+/* Out of a packet, its payload. */
+static inline struct xroce_io xroce_io_rx(struct xroce_rx *rx)
+{
+	return (struct xroce_io){ { .rx = rx }, XROCE_IO_RX, rx->pkt.hdr_len };
+}
+
+static inline struct xroce_io xroce_io_buf(const void *buf)
+{
+	return (struct xroce_io){ { .buf = buf }, XROCE_IO_BUF };
+}
+
 static __always_inline void xroce_io_copy(struct xroce_io io, u8 *p, u32 n)
 {
-	if (io.frame)
+	if (io.kind == XROCE_IO_FRAME)
 		xroce_frame_write(io.frame, io.off, p, n);
-	else if (io.rx)
+	else if (io.kind == XROCE_IO_RX)
 		xroce_env_read(io.rx, io.off, p, n);
 	else
 		memcpy(p, io.buf + io.off, n);
@@ -73,6 +90,7 @@ static __always_inline void xroce_io_copy(struct xroce_io io, u8 *p, u32 n)
 /**
  * xroce_mr_copy() - copy between memory behind a key and @io
  * @qp: the queue pair
+ * @pd: the protection domain that may be reached
  * @key: the L_Key or R_Key
  * @access: the rights it takes
  * @va: where, as the region counts addresses
@@ -81,8 +99,8 @@ static __always_inline void xroce_io_copy(struct xroce_io io, u8 *p, u32 n)
  *
  * Return: false when the key does not allow it; nothing is copied then.
  */
-static __always_inline bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 access,
-					  u64 va, u32 len, struct xroce_io io)
+static __always_inline bool xroce_mr_copy(struct xroce_qp *qp, const void *pd, u32 key,
+					  u32 access, u64 va, u32 len, struct xroce_io io)
 {
 	struct xroce_mr *mr;
 	u32 n = len;
@@ -90,7 +108,7 @@ static __always_inline bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 acce
 
 	if (!len)
 		return true;
-	mr = xroce_mr_get(qp, io.pd ?: qp->pd, key, access, va, len);
+	mr = xroce_mr_get(qp, pd, key, access, va, len);
 	if (!mr)
 		return false;
 	p = xroce_mr_span(mr, va, &n);
@@ -104,24 +122,18 @@ static __always_inline bool xroce_mr_copy(struct xroce_qp *qp, u32 key, u32 acce
 
 /**
  * xroce_sge_copy() - the same over the scatter/gather list of a work request
- * @qp: the queue pair
  * @sge: the pieces of memory
  * @num: how many pieces
- * @access: the rights it takes
  * @off: where to begin; @off + @len must be inside the list
- * @len: how many bytes
- * @io: the other side
- *
- * Return: false when an entry's key does not allow it.
  */
-static __always_inline bool xroce_sge_copy(struct xroce_qp *qp, const struct xroce_sge *sge,
-					   u32 num, u32 access, u32 off, u32 len,
-					   struct xroce_io io)
+static __always_inline bool xroce_sge_copy(struct xroce_qp *qp, const void *pd,
+					   const struct xroce_sge *sge, u32 num,
+					   u32 access, u32 off, u32 len, struct xroce_io io)
 {
 	/* One piece, mostly. */
 	if (num == 1 && !qp->req.trusted)
-		return xroce_mr_copy(qp, sge->lkey, access, sge->addr + off, len, io);
-	return xroce_sge_copy_parts(qp, sge, num, access, off, len, io);
+		return xroce_mr_copy(qp, pd, sge->lkey, access, sge->addr + off, len, io);
+	return xroce_sge_copy_parts(qp, pd, sge, num, access, off, len, io);
 }
 
 #endif /* XROCE_COPY_H */

@@ -524,22 +524,28 @@ struct xroce_rx {
 	u8 verdict;
 };
 
+enum xroce_io_kind {
+	XROCE_IO_FRAME,		/* from memory into a frame */
+	XROCE_IO_RX,		/* from a packet into memory */
+	XROCE_IO_BUF,		/* from here into memory */
+};
+
 /**
  * struct xroce_io - the other side of a copy to or from registered memory
- * @frame: not NULL: from memory into this frame
- * @rx: not NULL: from this packet into memory
- * @buf: else from here into memory
+ * @kind: &enum xroce_io_kind, of @frame, @rx or @buf
  * @off: where to go on in it
- * @pd: whose memory; NULL: the QP's
  *
- * Handed on by value: an address of it costs who takes it the stack's guard.
+ * Handed on by value, and nothing but whole words: so it stays in registers. Its
+ * address would cost who takes it the stack's guard.
  */
 struct xroce_io {
-	struct xroce_frame *frame;
-	struct xroce_rx *rx;
-	const u8 *buf;
-	u32 off;
-	const void *pd;
+	union {
+		struct xroce_frame *frame;
+		struct xroce_rx *rx;
+		const u8 *buf;
+	};
+	u64 kind;
+	u64 off;
 };
 
 /* What an asynchronous event is about. */
@@ -691,8 +697,8 @@ bool xroce_mr_claim(struct xroce_mr *mr, u32 state);
 void xroce_mr_release(struct xroce_mr *mr, u32 state);
 bool xroce_mr_end(struct xroce_mr *mr);
 void xroce_mr_copy_parts(const struct xroce_mr *mr, u64 va, u32 len, struct xroce_io io);
-bool xroce_sge_copy_parts(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
-			  u32 access, u32 off, u32 len, struct xroce_io io);
+bool xroce_sge_copy_parts(struct xroce_qp *qp, const void *pd, const struct xroce_sge *sge,
+			  u32 num, u32 access, u32 off, u32 len, struct xroce_io io);
 
 /* local.c: what work requests do to keys. Under the QP's lock. */
 bool xroce_local_run(struct xroce_qp *qp, const struct xroce_send_wqe *wqe);

@@ -18,17 +18,14 @@ static void xroce_ud_grh(u8 grh[XROCE_GRH_LEN], const u8 *l3)
 static bool xroce_ud_copy(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_rwqe *wqe = qp->resp.wqe;
-	struct xroce_io data = {
-		.rx = rx, .off = rx->pkt.hdr_len, .pd = qp->rq->pd,
-	};
+	const void *pd = qp->rq->pd ?: qp->pd;
 	u8 grh[XROCE_GRH_LEN];
-	struct xroce_io head = { .buf = grh, .pd = qp->rq->pd };
 
 	xroce_ud_grh(grh, rx->l3);
-	return xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, 0,
-			      XROCE_GRH_LEN, head) &&
-	       xroce_sge_copy(qp, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE,
-			      XROCE_GRH_LEN, rx->pkt.payload_len, data);
+	return xroce_sge_copy(qp, pd, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE, 0,
+			      XROCE_GRH_LEN, xroce_io_buf(grh)) &&
+	       xroce_sge_copy(qp, pd, wqe->sge, wqe->num_sge, XROCE_LOCAL_WRITE,
+			      XROCE_GRH_LEN, rx->pkt.payload_len, xroce_io_rx(rx));
 }
 
 /**

@@ -88,20 +88,9 @@ void xroce_mr_copy_parts(const struct xroce_mr *mr, u64 va, u32 len, struct xroc
 	}
 }
 
-/**
- * xroce_sge_copy_parts() - as xroce_sge_copy(), of any list of any QP
- * @qp: the queue pair
- * @sge: the pieces of memory
- * @num: how many pieces
- * @access: the rights it takes
- * @off: where to begin; @off + @len must be inside the list
- * @len: how many bytes
- * @io: the other side
- *
- * Return: false when an entry's key does not allow it.
- */
-bool xroce_sge_copy_parts(struct xroce_qp *qp, const struct xroce_sge *sge, u32 num,
-			  u32 access, u32 off, u32 len, struct xroce_io io)
+/* As xroce_sge_copy(), of any list of any QP. */
+bool xroce_sge_copy_parts(struct xroce_qp *qp, const void *pd, const struct xroce_sge *sge,
+			  u32 num, u32 access, u32 off, u32 len, struct xroce_io io)
 {
 	u32 n;
 
@@ -113,7 +102,7 @@ bool xroce_sge_copy_parts(struct xroce_qp *qp, const struct xroce_sge *sge, u32 
 		n = min(len, sge->length - off);
 		if (qp->req.trusted && sge->lkey == XROCE_LKEY_KERNEL)
 			xroce_io_copy(io, (u8 *)(uintptr_t)sge->addr + off, n);
-		else if (!xroce_mr_copy(qp, sge->lkey, access, sge->addr + off, n, io))
+		else if (!xroce_mr_copy(qp, pd, sge->lkey, access, sge->addr + off, n, io))
 			return false;
 		io.off += n;
 		off = 0;

@@ -564,13 +564,12 @@ static struct xroce_frame *xroce_req_fill(struct xroce_qp *qp,
 					  const struct xroce_send_wqe *wqe,
 					  struct xroce_swq *e, u32 off, u32 len)
 {
-	struct xroce_io io = { .frame = f, .off = f->payload };
-
 	if (wqe->flags & XROCE_WR_INLINE) {
 		xroce_frame_write(f, f->payload, wqe->inline_data + off, len);
 		return f;
 	}
-	if (xroce_sge_copy(qp, wqe->sge, wqe->num_sge, 0, off, len, io))
+	if (xroce_sge_copy(qp, qp->pd, wqe->sge, wqe->num_sge, 0, off, len,
+			   xroce_io_frame(f)))
 		return f;
 	xroce_env_frame_free(f);
 	e->status = XROCE_WC_LOC_PROT_ERR;

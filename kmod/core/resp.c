@@ -153,9 +153,6 @@ static noinline bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 	struct xroce_resp *resp = &qp->resp;
-	struct xroce_io io = {
-		.rx = rx, .off = pkt->hdr_len, .pd = qp->rq->pd,
-	};
 	struct xroce_cqe cqe = {};
 
 	if (pkt->info & XROCE_OP_FIRST)
@@ -172,9 +169,9 @@ static noinline bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 		xroce_resp_recv_error(qp, XROCE_WC_LOC_LEN_ERR, XROCE_NAK_INV_REQ);
 		return false;
 	}
-	if (!xroce_sge_copy(qp, resp->wqe->sge, resp->wqe->num_sge,
+	if (!xroce_sge_copy(qp, qp->rq->pd ?: qp->pd, resp->wqe->sge, resp->wqe->num_sge,
 			    XROCE_LOCAL_WRITE, resp->offset, pkt->payload_len,
-			    io)) {
+			    xroce_io_rx(rx))) {
 		xroce_resp_recv_error(qp, XROCE_WC_LOC_PROT_ERR, XROCE_NAK_REM_OP);
 		return false;
 	}
@@ -227,9 +224,6 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	const struct xroce_pkt *pkt = &rx->pkt;
 	struct xroce_resp *resp = &qp->resp;
-	struct xroce_io io = {
-		.rx = rx, .off = pkt->hdr_len, .pd = qp->resp.pd,
-	};
 	u32 info = pkt->info, len = pkt->payload_len;
 	bool last = info & XROCE_OP_LAST;
 
@@ -252,8 +246,8 @@ static bool xroce_resp_write(struct xroce_qp *qp, struct xroce_rx *rx)
 		return xroce_resp_no_access(qp);
 	if ((info & XROCE_OP_IMM) && !xroce_resp_recv(qp))
 		return false;
-	if (!xroce_mr_copy(qp, resp->rkey, XROCE_REMOTE_WRITE,
-			   resp->va + resp->offset, len, io))
+	if (!xroce_mr_copy(qp, resp->pd, resp->rkey, XROCE_REMOTE_WRITE,
+			   resp->va + resp->offset, len, xroce_io_rx(rx)))
 		return xroce_resp_no_access(qp);
 	resp->offset += len;
 	resp->left -= len;
