@@ -10,7 +10,6 @@
 #include <linux/cpumask.h>
 #include <linux/etherdevice.h>
 #include <linux/hash.h>
-#include <net/netdev_rx_queue.h>
 #include <net/xdp.h>
 
 #include "xroce.h"
@@ -25,35 +24,13 @@ static bool link_is_on(const struct xroce_link *link, const struct net_device *d
 	       (is_vlan_dev(dev) && vlan_dev_real_dev(dev) == ndev);
 }
 
-/*
- * Generic XDP may copy a frame first, and the copy does not know the length of
- * its Ethernet header (skb->mac_len): from another CPU's cpumap it would go to
- * ip_rcv() with that header still on, and be lost (6.12, 7.2).
- */
-bool xroce_xdp_is_generic(const struct xdp_rxq_info *rxq)
-{
-	return rxq == &rxq->dev->_rx[rxq->queue_index].xdp_rxq;
-}
-
-/**
- * xroce_steer_cpu() - the CPU that a QP's packets are to go to
- * @kqp: the queue pair
- *
- * Return: the one that was set for it, or one of those set for its link, by the
- * QP's number: the same as long as they are. XROCE_XDP_CPU_STAY for neither.
- */
-int xroce_steer_cpu(const struct xroce_kqp *kqp)
+/* Of the CPUs set for a QP's link: the same as long as they are. */
+int xroce_steer_link(const struct xroce_kqp *kqp)
 {
 	const struct cpumask *steer = &kqp->link->steer;
-	int cpu = READ_ONCE(kqp->steer_cpu);
-	u32 n;
+	u32 n = cpumask_weight(steer);
+	int cpu = cpumask_nth(reciprocal_scale(hash_32(kqp->qp.hot.qpn, 32), n), steer);
 
-	if (cpu >= 0)
-		return cpu;
-	if (!READ_ONCE(kqp->link->steers))
-		return XROCE_XDP_CPU_STAY;
-	n = cpumask_weight(steer);
-	cpu = cpumask_nth(reciprocal_scale(hash_32(kqp->qp.hot.qpn, 32), n), steer);
 	/* The mask may have shrunk meanwhile. */
 	return cpu < nr_cpu_ids ? cpu : XROCE_XDP_CPU_STAY;
 }

@@ -19,6 +19,7 @@
 #include <linux/refcount.h>
 #include <linux/xarray.h>
 #include <net/dsfield.h>
+#include <net/netdev_rx_queue.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/uverbs_ioctl.h>
@@ -582,8 +583,34 @@ static inline void xroce_trace_rx_xdp(struct xroce_link *link,
 int bpf_xroce_addr(struct xdp_md *ctx, const void *addr, u32 addr__sz);
 int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__sz, u32 why);
 int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn);
-int xroce_steer_cpu(const struct xroce_kqp *kqp);
+int xroce_steer_link(const struct xroce_kqp *kqp);
 int xroce_kfunc_init(void);
+
+/**
+ * xroce_steer_cpu() - the CPU that a QP's packets are to go to
+ * @kqp: the queue pair
+ *
+ * Return: the one that was set for it, or one of those set for its link, by the
+ * QP's number; XROCE_XDP_CPU_STAY for neither.
+ */
+static inline int xroce_steer_cpu(const struct xroce_kqp *kqp)
+{
+	int cpu = READ_ONCE(kqp->steer_cpu);
+
+	if (cpu >= 0)
+		return cpu;
+	return READ_ONCE(kqp->link->steers) ? xroce_steer_link(kqp) : XROCE_XDP_CPU_STAY;
+}
+
+/*
+ * Generic XDP may copy a frame first, and the copy does not know the length of
+ * its Ethernet header (skb->mac_len): from another CPU's cpumap it would go to
+ * ip_rcv() with that header still on, and be lost (6.12, 7.2).
+ */
+static inline bool xroce_xdp_is_generic(const struct xdp_rxq_info *rxq)
+{
+	return rxq == &rxq->dev->_rx[rxq->queue_index].xdp_rxq;
+}
 
 /* pass.c: a packet and its QP in the hands of an XDP program. */
 struct xroce_pass;
@@ -592,7 +619,6 @@ u8 *bpf_xroce_hot(struct xroce_pass *p, const u32 rdwr_buf_size);
 int bpf_xroce_place(struct xroce_pass *p);
 int bpf_xroce_complete(struct xroce_pass *p);
 void bpf_xroce_end(struct xroce_pass *p, u32 how);
-bool xroce_xdp_is_generic(const struct xdp_rxq_info *rxq);
 
 /* nl.c: the generic netlink family. */
 int xroce_nl_init(void);
