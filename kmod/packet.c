@@ -150,19 +150,14 @@ int xroce_packet_init(void)
 	return xroce_known ? 0 : -ENOMEM;
 }
 
-/* What the core is to see, up to @end linear; of what is beyond the caller tells. */
-static void krx_init(struct xroce_krx *krx, struct xroce_dev *dev,
-		     const u8 *l3, const u8 *bth, const void *end, u32 len)
+/* What the core is to see, up to @end linear; the caller tells the rest that matters. */
+static void krx_init(struct xroce_krx *krx, const u8 *l3, const u8 *bth, const void *end,
+		     u32 len)
 {
-	krx->skb = NULL;
-	krx->xdp = NULL;
 	krx->bth = bth;
 	krx->linear = (const u8 *)end - bth;
-	krx->rx.dev = dev;
-	krx->rx.known = this_cpu_ptr(xroce_known);
 	krx->rx.l3 = l3;
 	krx->rx.len = len;
-	krx->rx.whole = 0;
 	krx->rx.vlan = XROCE_NO_VLAN;
 	krx->rx.vid = 0;
 	krx->rx.ce = INET_ECN_is_ce(xroce_l3_dsfield(l3));
@@ -194,9 +189,13 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	krx.off = udp + sizeof(struct udphdr);
 	if (!pskb_may_pull(skb, krx.off + min_t(u32, len, XROCE_MAX_HDR)))
 		goto drop;
-	krx_init(&krx, &link->dev, skb_network_header(skb), skb->data + krx.off,
+	krx_init(&krx, skb_network_header(skb), skb->data + krx.off,
 		 skb_tail_pointer(skb), len);
+	krx.xdp = NULL;
 	krx.skb = skb;
+	krx.rx.dev = &link->dev;
+	krx.rx.known = this_cpu_ptr(xroce_known);
+	krx.rx.whole = 0;
 	krx.rx.vlan = skb_vlan_tag_present(skb) ? skb_vlan_tag_get(skb) :
 						  ndev_vlan(skb->dev);
 	/* A link's own VLAN is none to it. */
@@ -226,8 +225,9 @@ void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f)
 	u32 head = xroce_l3_len(l3) + sizeof(struct udphdr);
 	struct xroce_krx krx;
 
-	krx_init(&krx, &link->dev, l3, l3 + head, xdp.data_end, f->len - head);
+	krx_init(&krx, l3, l3 + head, xdp.data_end, f->len - head);
 	krx.xdp = &xdp;
+	krx.rx.dev = &link->dev;
 	krx.rx.known = NULL;	/* for their CRC, which it has not */
 	krx.rx.vlan = f->l2_len == VLAN_ETH_HLEN ?
 		      ntohs(((struct vlan_ethhdr *)l2)->h_vlan_TCI) :
@@ -279,7 +279,8 @@ static noinline bool xdp_parse(struct xdp_buff *xdp, struct xroce_krx *krx)
 	if (((const struct udphdr *)e.l4)->check ||
 	    (e.version == 4 && ip_fast_csum(e.l3, 5)))
 		return false;
-	krx_init(krx, NULL, e.l3, e.bth, end, e.len);
+	krx_init(krx, e.l3, e.bth, end, e.len);
+	krx->rx.known = this_cpu_ptr(xroce_known);
 	krx->rx.whole = e.l4 - e.l3 + e.ip_len;
 	return !xroce_rx_parse(&krx->rx);
 }
@@ -306,8 +307,8 @@ static bool xdp_same(struct xdp_buff *xdp, struct xroce_krx *krx)
 	if (k->whole > end - l3 && (k->whole > xdp_get_buff_len(xdp) - (l3 - data) ||
 				    bth + XROCE_MAX_HDR > end))
 		return false;
-	krx_init(krx, NULL, l3, bth, end, k->len);
-	krx->rx.is = k;
+	krx_init(krx, l3, bth, end, k->len);
+	krx->rx.is = k;		/* and nobody asks what is to become known */
 	return xroce_known_parse(k, &krx->rx.pkt, bth);
 }
 

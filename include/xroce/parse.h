@@ -110,33 +110,36 @@ static __always_inline int xroce_parse_rest(struct xroce_pkt *pkt, const u8 *p,
 	p += sizeof(*bth);
 	pkt->hdr_len = sizeof(*bth);
 
-	if (info & XROCE_OP_XRCETH) {
-		const struct xroce_word *x = (const void *)p;
+	/* Few have any of these. */
+	if (info & (XROCE_OP_XRCETH | XROCE_OP_DETH | XROCE_OP_FLUSH)) {
+		if (info & XROCE_OP_XRCETH) {
+			const struct xroce_word *x = (const void *)p;
 
-		if (p + 4 > end)
-			return XROCE_PARSE_SHORT;
-		pkt->xrcsrq = be32_to_cpu(x->v) & XROCE_QPN_MASK;
-		p += 4;
-		pkt->hdr_len += 4;
-	}
-	if (info & XROCE_OP_DETH) {
-		const struct xroce_deth *deth = (const void *)p;
+			if (p + 4 > end)
+				return XROCE_PARSE_SHORT;
+			pkt->xrcsrq = be32_to_cpu(x->v) & XROCE_QPN_MASK;
+			p += 4;
+			pkt->hdr_len += 4;
+		}
+		if (info & XROCE_OP_DETH) {
+			const struct xroce_deth *deth = (const void *)p;
 
-		if (p + sizeof(*deth) > end)
-			return XROCE_PARSE_SHORT;
-		pkt->qkey = be32_to_cpu(deth->qkey);
-		pkt->sqpn = be32_to_cpu(deth->sqpn) & XROCE_QPN_MASK;
-		p += sizeof(*deth);
-		pkt->hdr_len += sizeof(*deth);
-	}
-	if (info & XROCE_OP_FLUSH) {
-		const struct xroce_word *x = (const void *)p;
+			if (p + sizeof(*deth) > end)
+				return XROCE_PARSE_SHORT;
+			pkt->qkey = be32_to_cpu(deth->qkey);
+			pkt->sqpn = be32_to_cpu(deth->sqpn) & XROCE_QPN_MASK;
+			p += sizeof(*deth);
+			pkt->hdr_len += sizeof(*deth);
+		}
+		if (info & XROCE_OP_FLUSH) {
+			const struct xroce_word *x = (const void *)p;
 
-		if (p + 4 > end)
-			return XROCE_PARSE_SHORT;
-		pkt->flush = be32_to_cpu(x->v);
-		p += 4;
-		pkt->hdr_len += 4;
+			if (p + 4 > end)
+				return XROCE_PARSE_SHORT;
+			pkt->flush = be32_to_cpu(x->v);
+			p += 4;
+			pkt->hdr_len += 4;
+		}
 	}
 	if (info & XROCE_OP_RETH) {
 		const struct xroce_reth *reth = (const void *)p;

@@ -69,13 +69,7 @@ bool xroce_mr_end(struct xroce_mr *mr)
 	return true;
 }
 
-/**
- * xroce_mr_copy_parts() - copy between memory of several pieces and @io
- * @mr: the region, in use
- * @va: where, as the region counts addresses
- * @len: how many bytes, which are inside
- * @io: the other side
- */
+/* As xroce_mr_copy(), of a region in use and memory of several pieces. */
 void xroce_mr_copy_parts(const struct xroce_mr *mr, u64 va, u32 len, struct xroce_io io)
 {
 	u32 n;
