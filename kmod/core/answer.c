@@ -110,8 +110,7 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce
 			struct xroce_atomicacketh ack;
 		} __packed ext = { aeth, { cpu_to_be64(rd->value) } };
 
-		return xroce_frame_new(qp, XROCE_ATOMIC_ACK, rd->psn, 0, &ext,
-				       sizeof(ext), 0);
+		return xroce_frame_new(qp, XROCE_ATOMIC_ACK, rd->psn, &ext, sizeof(ext), 0);
 	}
 	off = ((rd->next - rd->psn) & XROCE_PSN_MASK) << qp->hot.mtu_shift;
 	len = min(rd->len - off, xroce_mtu(qp));
@@ -119,8 +118,7 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce
 		op = first ? XROCE_READ_RESP_ONLY : XROCE_READ_RESP_LAST;
 	else
 		op = first ? XROCE_READ_RESP_FIRST : XROCE_READ_RESP_MIDDLE;
-	f = xroce_frame_new(qp, op, rd->next, 0, &aeth,
-			    first || last ? sizeof(aeth) : 0, len);
+	f = xroce_frame_new(qp, op, rd->next, &aeth, first || last ? sizeof(aeth) : 0, len);
 	if (!f)
 		return NULL;
 	if (!xroce_mr_copy(qp, rd->pd, rd->rkey, XROCE_REMOTE_READ, rd->va + off, len,
@@ -151,7 +149,7 @@ static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp, u8 syndrome
 	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, qp->hot.msn) };
 	struct xroce_frame *f;
 
-	f = xroce_frame_new(qp, XROCE_ACK, psn, 0, &aeth, sizeof(aeth), 0);
+	f = xroce_frame_new(qp, XROCE_ACK, psn, &aeth, sizeof(aeth), 0);
 	if (f) {
 		f->is.kind = XROCE_FRAME_ACK;
 		f->is.syndrome = syndrome;
@@ -165,7 +163,7 @@ static struct xroce_frame *xroce_resp_cnp_frame(struct xroce_qp *qp)
 	static const u8 reserved[16];
 	struct xroce_frame *f;
 
-	f = xroce_frame_new(qp, XROCE_CNP, 0, 0, reserved, sizeof(reserved), 0);
+	f = xroce_frame_new(qp, XROCE_CNP, 0, reserved, sizeof(reserved), 0);
 	if (f) {
 		f->is.kind = XROCE_FRAME_CNP;
 		f->seg[0].p[qp->av.l3_len + offsetof(struct xroce_bth, dqpn)] |=

@@ -176,11 +176,16 @@ struct xroce_rq {
 struct xroce_av {
 	u8 l3[48];
 	u8 l2[18];
-	u8 l2_len;	/* these four in the order of a frame */
-	u8 l3_len;
-	u8 route;
-	u8 prio;
 	u16 vid;
+	union {
+		struct {
+			u8 l2_len;	/* these four in the order of a frame */
+			u8 l3_len;
+			u8 route;
+			u8 prio;
+		};
+		u32 as_one;
+	};
 	u16 csum;
 	u32 len;
 	u32 crc;
@@ -257,10 +262,15 @@ struct xroce_frame {
 	u32 len;
 	u32 payload;
 	struct xroce_staged is;
-	u8 l2_len;
-	u8 bth;
-	u8 route;
-	u8 prio;
+	union {
+		struct {
+			u8 l2_len;
+			u8 bth;
+			u8 route;
+			u8 prio;
+		};
+		u32 as_one;
+	};
 	bool ackreq;
 	u32 crc;
 };
@@ -622,9 +632,8 @@ void xroce_qp_flush(struct xroce_qp *qp);
 void xroce_qp_run(struct xroce_qp *qp);
 void xroce_qp_timer(struct xroce_qp *qp);
 /* tx.c: build, under the QP's lock. */
-struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
-				    u8 flags, const void *ext, u32 ext_len,
-				    u32 payload_len);
+struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn,
+				    const void *ext, u32 ext_len, u32 payload_len);
 
 /* req.c: requester. Under the QP's lock. */
 bool xroce_req_pull(struct xroce_qp *qp);

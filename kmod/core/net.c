@@ -158,9 +158,8 @@ static noinline void xroce_head_set(struct xroce_qp *qp, u32 len, u64 start)
 /**
  * xroce_frame_new() - a request or response with all headers but the ICRC
  * @qp: the queue pair
- * @opcode: the BTH opcode
+ * @op: the BTH opcode, and XROCE_BTH_SE << 8 or not
  * @psn: the PSN
- * @flags: XROCE_BTH_SE or 0
  * @ext: extension headers, but for the XRCETH; NULL: the caller writes them
  * @ext_len: bytes of extended headers
  * @payload_len: bytes of payload, without padding
@@ -168,23 +167,22 @@ static noinline void xroce_head_set(struct xroce_qp *qp, u32 len, u64 start)
  * Return: the frame, its payload still to be written, or NULL when none is to be
  * had; the QP then remembers to try again.
  */
-struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
-				    u8 flags, const void *ext, u32 ext_len,
-				    u32 payload_len)
+struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn,
+				    const void *ext, u32 ext_len, u32 payload_len)
 {
 	static const u8 zero[4];
 	struct xroce_av *av = &qp->av;
 	struct xroce_word word = { cpu_to_be32(psn) };
 	u32 pad = -payload_len & 3;
 	struct xroce_frame *f;
-	u32 len, hdr;
+	u32 len, hdr, l3_len = av->l3_len;
 	u64 start;
 	u8 *p;
 
-	if (opcode != XROCE_CNP)
-		opcode |= qp->hot.transport;
-	hdr = av->l3_len + sizeof(struct xroce_bth);
-	if (XROCE_TRANSPORT(opcode) == XROCE_XRC && xroce_op_info(opcode) & XROCE_OP_XRCETH)
+	if (op != XROCE_CNP)
+		op |= qp->hot.transport;
+	hdr = l3_len + sizeof(struct xroce_bth);
+	if (XROCE_TRANSPORT((u8)op) == XROCE_XRC && xroce_op_info(op) & XROCE_OP_XRCETH)
 		hdr += sizeof(word);
 	len = hdr + ext_len + payload_len + pad + XROCE_ICRC_SIZE;
 	f = xroce_env_frame(qp, len);
@@ -199,27 +197,24 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u8 opcode, u32 psn,
 		.again = xroce_psn_diff(psn, qp->hot.max) >= 0 ? 0 :
 			 qp->req.asking ? XROCE_CNT_ASKED : XROCE_CNT_RETRANS,
 	};
-	f->l2_len = av->l2_len;
-	f->bth = av->l3_len;
-	f->route = av->route;
-	f->prio = av->prio;
+	f->as_one = av->as_one;
 	f->ackreq = false;
 	f->payload = hdr + ext_len;
 
 	p = f->seg[0].p;
-	flags |= XROCE_BTH_MIG | pad << 4;
-	start = (u64)qp->hot.dest_qpn << 32 | (u32)qp->pkey << 16 | flags << 8 | opcode;
+	start = (u64)qp->hot.dest_qpn << 32 | (u32)qp->pkey << 16 |
+		(XROCE_BTH_MIG | pad << 4) << 8 | op;
 	if (av->len != len || av->bth != start)
 		xroce_head_set(qp, len, start);
 	f->crc = av->crc;
 	/* Lengths that the compiler knows: no calls. The next overwrites the rest. */
 	memcpy(p - av->l2_len, av->l2, sizeof(av->l2));
-	if (av->l3_len == XROCE_L4_LEN)
+	if (l3_len == XROCE_L4_LEN)
 		memcpy(p, qp->head, XROCE_L4_LEN + XROCE_BTH_PSN);
 	else
 		memcpy(p, qp->head, XROCE_L6_LEN + XROCE_BTH_PSN);
-	memcpy(p + av->l3_len + XROCE_BTH_PSN, &word, sizeof(word));
-	if (hdr != av->l3_len + sizeof(struct xroce_bth)) {
+	memcpy(p + l3_len + XROCE_BTH_PSN, &word, sizeof(word));
+	if (hdr != l3_len + sizeof(struct xroce_bth)) {
 		word.v = cpu_to_be32(qp->req.srqn);
 		memcpy(p + hdr - sizeof(word), &word, sizeof(word));
 	}
