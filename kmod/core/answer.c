@@ -105,12 +105,11 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce
 	u8 op;
 
 	if (rd->kind == XROCE_OP_ATOMIC) {
-		struct {
-			struct xroce_aeth aeth;
-			struct xroce_atomicacketh ack;
-		} __packed ext = { aeth, { cpu_to_be64(rd->value) } };
+		__be64 value = cpu_to_be64(rd->value);
 
-		return xroce_frame_new(qp, XROCE_ATOMIC_ACK, rd->psn, &ext, sizeof(ext), 0);
+		f = xroce_frame_new(qp, XROCE_ATOMIC_ACK, rd->psn, sizeof(aeth) + sizeof(value), 0);
+		xroce_frame_ext(f, &value, sizeof(value), 0);
+		return xroce_frame_ext(f, &aeth, sizeof(aeth), sizeof(value));
 	}
 	off = ((rd->next - rd->psn) & XROCE_PSN_MASK) << qp->hot.mtu_shift;
 	len = min(rd->len - off, xroce_mtu(qp));
@@ -118,9 +117,11 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce
 		op = first ? XROCE_READ_RESP_ONLY : XROCE_READ_RESP_LAST;
 	else
 		op = first ? XROCE_READ_RESP_FIRST : XROCE_READ_RESP_MIDDLE;
-	f = xroce_frame_new(qp, op, rd->next, &aeth, first || last ? sizeof(aeth) : 0, len);
+	f = xroce_frame_new(qp, op, rd->next, first || last ? sizeof(aeth) : 0, len);
 	if (!f)
 		return NULL;
+	if (first || last)
+		xroce_frame_ext(f, &aeth, sizeof(aeth), 0);
 	if (!xroce_mr_copy(qp, rd->pd, rd->rkey, XROCE_REMOTE_READ, rd->va + off, len,
 			   xroce_io_frame(f))) {
 		xroce_env_frame_free(f);
@@ -149,8 +150,9 @@ static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp, u8 syndrome
 	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, qp->hot.msn) };
 	struct xroce_frame *f;
 
-	f = xroce_frame_new(qp, XROCE_ACK, psn, &aeth, sizeof(aeth), 0);
+	f = xroce_frame_new(qp, XROCE_ACK, psn, sizeof(aeth), 0);
 	if (f) {
+		xroce_frame_ext(f, &aeth, sizeof(aeth), 0);
 		f->is.kind = XROCE_FRAME_ACK;
 		f->is.syndrome = syndrome;
 	}
@@ -158,13 +160,14 @@ static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp, u8 syndrome
 }
 
 /* To the peer: what it sends here meets congestion (Annex A17.9.3). */
-static struct xroce_frame *xroce_resp_cnp_frame(struct xroce_qp *qp)
+static noinline struct xroce_frame *xroce_resp_cnp_frame(struct xroce_qp *qp)
 {
 	static const u8 reserved[16];
 	struct xroce_frame *f;
 
-	f = xroce_frame_new(qp, XROCE_CNP, 0, reserved, sizeof(reserved), 0);
+	f = xroce_frame_new(qp, XROCE_CNP, 0, sizeof(reserved), 0);
 	if (f) {
+		xroce_frame_ext(f, reserved, sizeof(reserved), 0);
 		f->is.kind = XROCE_FRAME_CNP;
 		f->seg[0].p[qp->av.l3_len + offsetof(struct xroce_bth, dqpn)] |=
 			XROCE_BTH_BECN >> 24;

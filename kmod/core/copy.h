@@ -60,13 +60,12 @@ static inline u8 *xroce_mr_span(const struct xroce_mr *mr, u64 va, u32 *len)
 	return (u8 *)mr->page[pos >> mr->page_shift] + in;
 }
 
-/* Into a frame, its payload. */
+/* A frame's payload, a packet's, and other bytes. */
 static inline struct xroce_io xroce_io_frame(struct xroce_frame *f)
 {
 	return (struct xroce_io){ { .frame = f }, XROCE_IO_FRAME, f->payload };
 }
 
-/* Out of a packet, its payload. */
 static inline struct xroce_io xroce_io_rx(struct xroce_rx *rx)
 {
 	return (struct xroce_io){ { .rx = rx }, XROCE_IO_RX, rx->pkt.hdr_len };
@@ -120,12 +119,7 @@ static __always_inline bool xroce_mr_copy(struct xroce_qp *qp, const void *pd, u
 	return true;
 }
 
-/**
- * xroce_sge_copy() - the same over the scatter/gather list of a work request
- * @sge: the pieces of memory
- * @num: how many pieces
- * @off: where to begin; @off + @len must be inside the list
- */
+/* The same over the list of a work request, from @off on; @off + @len is inside. */
 static __always_inline bool xroce_sge_copy(struct xroce_qp *qp, const void *pd,
 					   const struct xroce_sge *sge, u32 num,
 					   u32 access, u32 off, u32 len, struct xroce_io io)

@@ -632,8 +632,8 @@ void xroce_qp_flush(struct xroce_qp *qp);
 void xroce_qp_run(struct xroce_qp *qp);
 void xroce_qp_timer(struct xroce_qp *qp);
 /* tx.c: build, under the QP's lock. */
-struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn,
-				    const void *ext, u32 ext_len, u32 payload_len);
+struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn, u32 ext_len,
+				    u32 payload_len);
 
 /* req.c: requester. Under the QP's lock. */
 bool xroce_req_pull(struct xroce_qp *qp);
@@ -814,6 +814,15 @@ static inline void xroce_frame_write(struct xroce_frame *f, u32 off,
 		memcpy(f->seg[0].p + off, src, len);
 	else
 		xroce_frame_write_parts(f, off, src, len);
+}
+
+/* Put an extended header into a frame, if it is one, @before bytes of others. */
+static inline struct xroce_frame *xroce_frame_ext(struct xroce_frame *f, const void *ext,
+						  u32 len, u32 before)
+{
+	if (f)
+		memcpy(f->seg[0].p + f->payload - before - len, ext, len);
+	return f;
 }
 
 /* End the use of what xroce_mr_get() has returned. */

@@ -160,15 +160,14 @@ static noinline void xroce_head_set(struct xroce_qp *qp, u32 len, u64 start)
  * @qp: the queue pair
  * @op: the BTH opcode, and XROCE_BTH_SE << 8 or not
  * @psn: the PSN
- * @ext: extension headers, but for the XRCETH; NULL: the caller writes them
- * @ext_len: bytes of extended headers
+ * @ext_len: bytes of extended headers but the XRCETH, which the caller writes
  * @payload_len: bytes of payload, without padding
  *
  * Return: the frame, its payload still to be written, or NULL when none is to be
  * had; the QP then remembers to try again.
  */
-struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn,
-				    const void *ext, u32 ext_len, u32 payload_len)
+struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn, u32 ext_len,
+				    u32 payload_len)
 {
 	static const u8 zero[4];
 	struct xroce_av *av = &qp->av;
@@ -218,10 +217,6 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn,
 		word.v = cpu_to_be32(qp->req.srqn);
 		memcpy(p + hdr - sizeof(word), &word, sizeof(word));
 	}
-	if (ext && ext_len == sizeof(struct xroce_aeth))
-		memcpy(p + hdr, ext, sizeof(struct xroce_aeth));
-	else if (ext && ext_len)
-		memcpy(p + hdr, ext, ext_len);
 	if (pad)
 		xroce_frame_write(f, f->payload + payload_len, zero, pad);
 	return f;

@@ -590,7 +590,8 @@ static struct xroce_frame *xroce_read_frame(struct xroce_qp *qp,
 
 	*n = min(XROCE_READ_PIECE - done % XROCE_READ_PIECE, e->npsn - done);
 	eth.len = cpu_to_be32(min(e->len - off, *n << qp->hot.mtu_shift));
-	return xroce_frame_new(qp, XROCE_READ_REQ, qp->hot.next, &eth, sizeof(eth), 0);
+	return xroce_frame_ext(xroce_frame_new(qp, XROCE_READ_REQ, qp->hot.next, sizeof(eth), 0),
+			       &eth, sizeof(eth), 0);
 }
 
 static struct xroce_frame *xroce_atomic_frame(struct xroce_qp *qp,
@@ -605,7 +606,8 @@ static struct xroce_frame *xroce_atomic_frame(struct xroce_qp *qp,
 	u8 op = wqe->opcode == XROCE_WR_ATOMIC_CMP_AND_SWP ? XROCE_CMP_SWAP :
 							    XROCE_FETCH_ADD;
 
-	return xroce_frame_new(qp, op, qp->hot.next, &eth, sizeof(eth), 0);
+	return xroce_frame_ext(xroce_frame_new(qp, op, qp->hot.next, sizeof(eth), 0),
+			       &eth, sizeof(eth), 0);
 }
 
 static struct xroce_frame *xroce_flush_frame(struct xroce_qp *qp,
@@ -623,7 +625,8 @@ static struct xroce_frame *xroce_flush_frame(struct xroce_qp *qp,
 		.reth.len = cpu_to_be32(wqe->flush.length),
 	};
 
-	return xroce_frame_new(qp, XROCE_FLUSH, qp->hot.next, &eth, sizeof(eth), 0);
+	return xroce_frame_ext(xroce_frame_new(qp, XROCE_FLUSH, qp->hot.next, sizeof(eth), 0),
+			       &eth, sizeof(eth), 0);
 }
 
 static struct xroce_frame *xroce_awrite_frame(struct xroce_qp *qp,
@@ -637,8 +640,8 @@ static struct xroce_frame *xroce_awrite_frame(struct xroce_qp *qp,
 	};
 	struct xroce_frame *f;
 
-	f = xroce_frame_new(qp, XROCE_ATOMIC_WRITE, qp->hot.next, &eth,
-			    sizeof(eth), sizeof(u64));
+	f = xroce_frame_new(qp, XROCE_ATOMIC_WRITE, qp->hot.next, sizeof(eth), sizeof(u64));
+	xroce_frame_ext(f, &eth, sizeof(eth), 0);
 	return f ? xroce_req_fill(qp, f, wqe, e, 0, sizeof(u64)) : NULL;
 }
 
@@ -766,7 +769,7 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	if (last && wqe->flags & XROCE_WR_SOLICITED &&
 	    info & (XROCE_OP_SEND | XROCE_OP_IMM))
 		op |= XROCE_BTH_SE << 8;
-	f = xroce_frame_new(qp, op, qp->hot.next, NULL, ext_len, len);
+	f = xroce_frame_new(qp, op, qp->hot.next, ext_len, len);
 	if (!f)
 		return NULL;
 	if (ext_len)

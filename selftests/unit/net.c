@@ -238,7 +238,8 @@ static void build_one(int *bad, u8 version, u8 op, u32 ext, u32 payload)
 	xroce_encap_dgid(&e, dgid);
 	xroce_av_set(&qp.av, sgid, dgid, 0, payload, 0, 0xc000);
 	xroce_av_set_hops(&qp.av, 64);
-	f = xroce_frame_new(&qp, op, pk.psn, e.bth + 12, ext, payload);
+	f = xroce_frame_new(&qp, op, pk.psn, ext, payload);
+	xroce_frame_ext(f, e.bth + 12, ext, 0);
 	TAP_CHECK(*bad, f->payload == e.bth + 12 + ext - e.l3,
 		  "op %02x: payload at %u", op, f->payload);
 	xroce_frame_write(f, f->payload, e.bth + 12 + ext, payload);
@@ -249,7 +250,8 @@ static void build_one(int *bad, u8 version, u8 op, u32 ext, u32 payload)
 	frame_free(f);
 
 	/* With AckReq, which is set when sealed */
-	f = xroce_frame_new(&qp, op, pk.psn, e.bth + 12, ext, payload);
+	f = xroce_frame_new(&qp, op, pk.psn, ext, payload);
+	xroce_frame_ext(f, e.bth + 12, ext, 0);
 	xroce_frame_write(f, f->payload, e.bth + 12 + ext, payload);
 	f->ackreq = true;
 	xroce_frame_seal(f);
