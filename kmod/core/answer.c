@@ -100,13 +100,12 @@ static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce
 	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, rd->msn) };
 	bool first = rd->next == rd->start;
 	bool last = xroce_psn_add(rd->next, 1) == rd->stop;
+	__be64 value = cpu_to_be64(rd->value);
 	struct xroce_frame *f;
 	u32 off, len;
 	u8 op;
 
 	if (rd->kind == XROCE_OP_ATOMIC) {
-		__be64 value = cpu_to_be64(rd->value);
-
 		f = xroce_frame_new(qp, XROCE_ATOMIC_ACK, rd->psn, sizeof(aeth) + sizeof(value), 0);
 		xroce_frame_ext(f, &value, sizeof(value), 0);
 		return xroce_frame_ext(f, &aeth, sizeof(aeth), sizeof(value));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Copies between registered memory and a packet, in place where they are called:
- * there it is known what the other side is, and that stays in registers. BH off.
+ * Copies between registered memory and a packet, in place where they are called: there
+ * it is known what the other side is, and that stays in registers. BH off.
  */
 #ifndef XROCE_COPY_H
 #define XROCE_COPY_H

@@ -848,9 +848,10 @@ static inline struct xroce_send_wqe *xroce_req_wqe(const struct xroce_req *req, 
 	return (void *)(req->wqe + (i & (req->depth - 1)) * req->stride);
 }
 
+/* Round once at most, without a division. */
 static inline struct xroce_rd *xroce_rd_slot(struct xroce_resp *resp, u32 i)
 {
-	return &resp->rd[i % resp->max_rd];
+	return &resp->rd[i < resp->max_rd ? i : i - resp->max_rd];
 }
 
 /* Does the peer acknowledge? If not, what the device has taken is done. */
