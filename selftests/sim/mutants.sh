@@ -431,7 +431,6 @@ bug pass-fatal-heard pass '|| p->qp->resp.fatal)\n\t\treturn NULL;' ')\n\t\tretu
 bug pass-no-core pass 'if (how == XROCE_PASS_CORE && !p->done)' 'if (0)'
 bug pass-twice pass 'how == XROCE_PASS_CORE && !p->done' '1'
 bug pass-stands-still pass 'hot->epsn = p->hot.epsn & XROCE_PSN_MASK;' ''
-bug pass-undone-ack pass 'hot->epsn =' 'hot->una = p->hot.una;\n\thot->epsn ='
 bug pass-last-packet pass 'hot->pkt.psn = pkt->psn;' ''
 bug pass-no-ackreq pass 'hot->pkt.ackreq = pkt->ackreq;' ''
 
