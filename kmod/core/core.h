@@ -545,8 +545,7 @@ enum xroce_io_kind {
  * @kind: &enum xroce_io_kind, of @frame, @rx or @buf
  * @off: where to go on in it
  *
- * Handed on by value, and nothing but whole words: so it stays in registers. Its
- * address would cost who takes it the stack's guard.
+ * Handed on by value, in whole words: so it stays in registers, and off the stack.
  */
 struct xroce_io {
 	union {
