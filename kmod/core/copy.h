@@ -73,7 +73,7 @@ static inline struct xroce_io xroce_io_rx(struct xroce_rx *rx)
 
 static inline struct xroce_io xroce_io_buf(const void *buf)
 {
-	return (struct xroce_io){ { .buf = buf }, XROCE_IO_BUF };
+	return (struct xroce_io){ { .buf = buf }, XROCE_IO_BUF, 0 };
 }
 
 static __always_inline void xroce_io_copy(struct xroce_io io, u8 *p, u32 n)
