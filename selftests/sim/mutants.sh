@@ -60,34 +60,45 @@ plant() {
 
 # bug NAME FILE OLD NEW - FILE is one of the core's, or, where native XDP has it:
 # `pass` (kmod/pass.c), `program` (bpf/pass.h), `hot` or `known` (hot.h, known.h as the
-# program has them)
+# program has them); `copy` is copy.h as all of the core has it
 bug() {
-	local name=$1 file=$2 object=core-$2 from=$tmp/$2.c way status start=$SECONDS
+	local name=$1 file=$2 from src object objects way=socket status start=$SECONDS
 	wanted "$name" || return 0
-	rm -rf "$tmp/native"
+	rm -rf "$tmp/native" "$tmp"/*.[cho]
 	case $file in
-	pass)	set -- ../../kmod/pass.c kmod/pass.c "$3" "$4" ;;
-	program) set -- ../../bpf/pass.h bpf/pass.h "$3" "$4" ;;
-	hot|known) set -- ../../include/xroce/"$file.h" xroce/"$file.h" "$3" "$4" ;;
-	*)	set -- $core/"$file.c" "" "$3" "$4" ;;
+	pass)	set -- ../../kmod/pass.c native/kmod/pass.c "$3" "$4" ;;
+	program) set -- ../../bpf/pass.h native/bpf/pass.h "$3" "$4" ;;
+	hot|known) set -- ../../include/xroce/"$file.h" native/xroce/"$file.h" "$3" "$4" ;;
+	copy)	set -- $core/copy.h copy.h "$3" "$4" ;;
+	*)	set -- $core/"$file.c" "$file.c" "$3" "$4" ;;
 	esac
-	[ -z "$2" ] || object=native from=env/native.c
-	plant "$1" "${2:+$tmp/native/}${2:-$from}" "$3" "$4" || return
-	if ! ${compile/ -Ienv/ -I"$tmp/native" -Ienv} -iquote ../../kmod -w -c \
-		-o "$tmp/$object.o" "$from"; then
-		result "not ok" "$name: does not compile"
-		return
-	fi
-	# shellcheck disable=SC2046
-	if ! $compile -o "$tmp/sim" "$tmp/$object.o" \
-		$(printf '%s\n' obj/fast/*.o | grep -vx "obj/fast/$object.o"); then
+	plant "$1" "$tmp/$2" "$3" "$4" || return
+	case $2 in
+	native/*) from=(env/native.c) ;;
+	copy.h)	cp $(grep -l '"copy.h"' $core/*.c) "$tmp"
+		from=("$tmp"/*.c) ;;
+	*)	from=("$tmp/$2") ;;
+	esac
+	for src in "${from[@]}"; do
+		object=${src##*/} object=${object%.c}.o
+		[ "$src" = env/native.c ] || object=core-$object
+		if ! ${compile/ -Ienv/ -I"$tmp/native" -Ienv} -iquote ../../kmod -w -c \
+			-o "$tmp/$object" "$src"; then
+			result "not ok" "$name: does not compile"
+			return
+		fi
+	done
+	objects=("$tmp"/*.o)
+	for object in obj/fast/*.o; do
+		[ -e "$tmp/${object##*/}" ] || objects+=("$object")
+	done
+	if ! $compile -o "$tmp/sim" "${objects[@]}"; then
 		result "not ok" "$name: does not link"
 		return
 	fi
 	# the core alone is seen best in more worlds
-	case $object:$name in
-	native:*|*:place-*|*:known-*) way=both ;;
-	*)	way=socket ;;
+	case $2:$name in
+	native/*|*:place-*|*:known-*) way=both ;;
 	esac
 	timeout 120 "$tmp/sim" -p 20 -x -m $way "${scenario[@]}" >"$tmp/out" 2>&1
 	status=$?
@@ -133,10 +144,9 @@ bug late-nak-unheard comp 'if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROC
 bug ghost-answer-counts comp \
 	'XROCE_CNT_DROP_GHOST);\n\t\treturn;\n\tcase XROCE_ACK_NEW:' \
 	'XROCE_CNT_DROP_GHOST);\n\t\tbreak;\n\tcase XROCE_ACK_NEW:'
-bug nak-storm resp '(hot->resp_flags & (XROCE_RESP_GAP | XROCE_RESP_RNR))' \
-	'(hot->resp_flags & XROCE_RESP_RNR)'
-bug nak-outlives-gap resp \
-	'executed. */\n\tqp->resp.nak = 0;' 'executed. */'
+bug nak-storm resp '(qp->hot.resp_flags & (XROCE_RESP_GAP | XROCE_RESP_RNR))' \
+	'(qp->hot.resp_flags & XROCE_RESP_RNR)'
+bug nak-outlives-gap resp 'if (npsn)\n\t\tqp->resp.nak = 0;' ''
 bug wrong-msn resp 'rd->msn = xroce_psn_add(qp->hot.msn, 1);' \
 	'rd->msn = qp->hot.msn;'
 bug no-ackreq req 'if (signalled || req->asking' 'if (req->asking'
@@ -146,7 +156,7 @@ bug room-never comp ' && (!qp->full || !xroce_qp_sends(qp)))' ')'
 bug room-late tx '\t\t\txroce_room(qp);' '\t\t\tqp->full = 0;'
 bug room-expired tx '\tif (req->waiting && ' '\tif (!req->waiting)\n\t\treturn;\n\tif ('
 bug crowd-starved tx '++qp->answers > XROCE_BATCH' 'false'
-bug se-of-writes req 'info & (XROCE_OP_SEND | XROCE_OP_IMM) ?' '1 ?'
+bug se-of-writes req 'info & (XROCE_OP_SEND | XROCE_OP_IMM))' '1)'
 bug room-any tx '(f->kind != XROCE_FRAME_REQ || f->psn' '(0 && f->psn'
 bug room-asked tx 'f->again == XROCE_CNT_ASKED)' '0)'
 bug sqd-resources answer 'f->slot < resp->max_rd ? &resp->rd[f->slot] : NULL' '&resp->rd[f->slot]'
@@ -281,7 +291,7 @@ bug no-flush-late-post tx \
 	'if (qp->hot.state == XROCE_QPS_ERR)\n\t\t\t;'
 bug double-completion cq '++cq->prod);\n' \
 	'++cq->prod);\n\t\tif (cq->prod % 64 == 0 && cq->prod - ring->cons <= cq->mask) { memcpy(ring->slot + (cq->prod & cq->mask) * sizeof(*cqe), cqe, sizeof(*cqe)); smp_store_release(&ring->prod, ++cq->prod); }\n'
-bug wrong-length resp '.byte_len = resp->offset,' '.byte_len = 0,'
+bug wrong-length resp 'cqe.byte_len = resp->offset;' ''
 bug unsignalled-reported req '(wqe->flags & XROCE_WR_SIGNALED))\n\t\txroce_req_report' \
 	'1)\n\t\txroce_req_report'
 bug no-event cq \
@@ -290,11 +300,11 @@ bug doorbell-forgotten req 'WRITE_ONCE(ring->wake, 1);' ''
 bug doorbell-always req 'WRITE_ONCE(ring->wake, 0);' ''
 
 # who may do what
-bug bad-bound mr 'va - mr->iova <= mr->length - len' \
+bug bad-bound copy 'va - mr->iova <= mr->length - len' \
 	'va - mr->iova <= mr->length'
-bug any-pd mr 'mr->pd == pd &&' ''
-bug any-right mr '(mr->access & access) == access &&' ''
-bug revoked-used mr 'smp_load_acquire(&mr->state) == XROCE_KEY_VALID &&' ''
+bug any-pd copy 'mr->pd == pd &&' ''
+bug any-right copy '(mr->access & access) == access &&' ''
+bug revoked-used copy 'smp_load_acquire(&mr->state) == XROCE_KEY_VALID &&' ''
 bug qp-right-ignored resp ' || !(qp->access & XROCE_REMOTE_READ))' ')'
 bug receive-overflow resp \
 	'pkt->payload_len > resp->wqe->len - resp->offset) {' '0) {'
@@ -377,10 +387,8 @@ bug srq-resize-many rq 'min(mask, rq->mask) + 1' 'rq->mask + 1'
 bug cq-resize-garbage cq 'prod - cons > cq->mask + 1 ||' 'prod - cons > 4 * cq->mask ||'
 bug cq-resize-polled cq 'ring->cons = cons;' ''
 bug cq-resize-overrun cq '!cq->overrun && cq->prod - cons <= depth' 'cq->prod - cons <= depth'
-bug srq-pd resp '.off = pkt->hdr_len, .pd = qp->rq->pd,' \
-	'.off = pkt->hdr_len,'
-bug srq-pd-ud dgram '.off = rx->pkt.hdr_len, .pd = qp->rq->pd,' \
-	'.off = rx->pkt.hdr_len,'
+bug srq-pd resp 'qp->rq->pd ?: qp->pd' 'qp->pd'
+bug srq-pd-ud dgram 'qp->rq->pd ?: qp->pd' 'qp->pd'
 bug srq-limit-again rq 'rq->limit = 0;' ';'
 bug srq-limit-late rq 'few = n - !!n < rq->limit;' 'few = n < rq->limit;'
 bug srq-limit-empty rq 'few = n - !!n <' 'few = n && n - 1 <'
