@@ -42,6 +42,23 @@ static int path_l2(struct xroce_link *link, struct xroce_av *av,
 	return 0;
 }
 
+/* Does a path lead back to this host; a link-local address is its netdev's alone. */
+static bool path_loops(struct xroce_link *link, const union ib_gid *dgid,
+		       const struct ib_gid_attr *sgid)
+{
+	const struct ib_gid_attr *own;
+
+	guard(rcu)();
+	if (!(ipv6_addr_type((const struct in6_addr *)dgid) & IPV6_ADDR_LINKLOCAL))
+		return xroce_link_by_gid_rcu(link->net, dgid);
+	own = rdma_find_gid_by_port(&link->ib, dgid, sgid->gid_type, 1,
+				    rcu_dereference(sgid->ndev));
+	if (IS_ERR(own))
+		return false;
+	rdma_put_gid_attr(own);
+	return true;
+}
+
 /**
  * xroce_path() - make the headers that lead to a peer or a group
  * @link: the link
@@ -74,13 +91,10 @@ int xroce_path(struct xroce_link *link, struct xroce_av *av,
 		     grh->flow_label & IB_GRH_FLOWLABEL_MASK, sport);
 	/* that of a datagram's completion is no priority */
 	av->prio = attr->sl < XROCE_SL_UDP ? attr->sl : 0;
-	if (rdma_is_multicast_addr((struct in6_addr *)dst)) {
+	if (rdma_is_multicast_addr((struct in6_addr *)dst))
 		av->route = XROCE_ROUTE_BOTH;
-	} else {
-		guard(rcu)();
-		if (xroce_link_by_gid_rcu(link->net, &grh->dgid))
-			av->route = XROCE_ROUTE_HOST;
-	}
+	else if (path_loops(link, &grh->dgid, sgid))
+		av->route = XROCE_ROUTE_HOST;
 	return path_l2(link, av, attr);
 }
 

@@ -346,10 +346,14 @@ static void loop_rx(struct xroce_kqp *kqp, struct xroce_frame *f)
 	union ib_gid gid;
 
 	xroce_l3_dgid(f->seg[0].p, &gid);
-	/* To itself mostly; or to a group: those who hear what the link sends. */
+	/*
+	 * To itself mostly; or to a group: those who hear what the link sends. What
+	 * another link has of a link-local address is another one.
+	 */
 	if (!xroce_link_has_gid(link, &gid) &&
 	    !rdma_is_multicast_addr((struct in6_addr *)&gid))
-		link = xroce_link_by_gid_rcu(link->net, &gid);
+		link = ipv6_addr_type((struct in6_addr *)&gid) & IPV6_ADDR_LINKLOCAL ?
+		       NULL : xroce_link_by_gid_rcu(link->net, &gid);
 	if (link)
 		xroce_rx_looped(link, f);
 	else

@@ -186,7 +186,11 @@ for pair in "1500 1024" "4500 4096" "9000 4096" "600 512" "1500 1024"; do
 done
 
 check "address is a GID" in_time gid "$V4.1"
-own_gid() { gid "$(n1 ip -j -6 addr show dev eth0 scope link | jq -r '.[0].addr_info[0].local')"; }
+# link_local NAMESPACE NETDEV
+link_local() {
+	in_ns "$1" ip -j -6 addr show dev "$2" scope link | jq -r '.[0].addr_info[0].local'
+}
+own_gid() { gid "$(link_local "$NS1" eth0)"; }
 check "so is the netdev's own, of IPv6" in_time own_gid
 watch_events
 check "another by rdmatool" n1 rdmatool gid add xr1 198.18.7.1/24
@@ -214,6 +218,37 @@ check "in the log for rdma" refuses_logged 4791 \
 	n2 rdma link add xr2 type xroce netdev eth0
 bg_end "$taken"
 check "port free again, link made" n2 rdmatool link add xr2 netdev eth0 xdp "$xdp"
+
+# Another netdev of h1 has the link-local address that the peer has: behind eth0 it is
+# the peer's all the same
+twin() {
+	n1 ip link add twin type veth peer name twin-far && n1 ip link set twin-far up &&
+		n1 ip addr add "$far/64" dev twin nodad && n1 ip link set twin up &&
+		n1 rdmatool link add xr3 netdev twin xdp "$xdp" &&
+		wait_for 20 has_gid "$NS1" xr3 "$far"
+}
+# loops 0|1 COMMAND... - it succeeds; h1's device sends nothing to itself, or something
+loops() {
+	local was now
+	was=$(counter "$NS1" xr1 looped_pkts)
+	"${@:2}" || return
+	now=$(counter "$NS1" xr1 looped_pkts)
+	echo "$was packets to itself before, $now after"
+	[ "$((now - was > 0))" = "$1" ]
+}
+to_peer() { verbs_pair "$near" "$far" ibv_rc_pingpong -n 100; }
+to_itself() {
+	local pingpong=(ibv_rc_pingpong -n 100 -d xr1 -g "$(gid_index "$NS1" xr1 "$near")")
+	NS2=$NS1 RNS2=$NS1 ends 'tcp_listens 18515' "${pingpong[@]}" -- \
+		"${pingpong[@]}" "$V4.1"
+}
+near=$(link_local "$NS1" eth0) far=$(link_local "$NS2" eth0)
+check "the peer's link-local address on another link" in_time has_gid "$NS2" xr2 "$far"
+check "is had here, too" twin
+check "behind its netdev it is the peer's" loops 0 to_peer
+check "its own is its own" loops 1 to_itself
+n1 rdmatool link del xr3
+n1 ip link del twin
 
 # Given to another namespace, whose users reach by it what its netdev reaches; that
 # stays where it is, and with it the link
