@@ -122,17 +122,28 @@ static struct ibv_mr *xroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length,
 	return &mr->ibv_mr;
 }
 
+/* Since rdma-core 54 with room for a driver's own attributes, of which we have none. */
+typedef int reg_dmabuf_50(struct ibv_pd *pd, uint64_t offset, size_t length,
+			  uint64_t iova, int fd, int access, struct verbs_mr *mr);
+typedef int reg_dmabuf_54(struct ibv_pd *pd, uint64_t offset, size_t length,
+			  uint64_t iova, int fd, int access, struct verbs_mr *mr,
+			  struct ibv_command_buffer *driver);
+
 static struct ibv_mr *xroce_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 					  size_t length, uint64_t iova, int fd,
 					  int access)
 {
 	struct verbs_mr *mr = calloc(1, sizeof(*mr));
+	void *reg = ibv_cmd_reg_dmabuf_mr;
 	int ret;
 
 	if (!mr)
 		return NULL;
-	ret = ibv_cmd_reg_dmabuf_mr(pd, offset, length, iova, fd, access, mr,
-				    NULL);
+	if (__builtin_types_compatible_p(typeof(ibv_cmd_reg_dmabuf_mr), reg_dmabuf_50))
+		ret = ((reg_dmabuf_50 *)reg)(pd, offset, length, iova, fd, access, mr);
+	else
+		ret = ((reg_dmabuf_54 *)reg)(pd, offset, length, iova, fd, access, mr,
+					     NULL);
 	if (ret) {
 		free(mr);
 		errno = ret;

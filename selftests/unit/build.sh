@@ -60,6 +60,16 @@ rdma_core() {
 	[ $? = 1 ] && [[ $said == "rdma-core-headers: $3"* ]] || { echo "$said"; return 1; }
 }
 
+# The provider where rdma-core has one call as it was before 54
+provider_53() {
+	local inc=$dir/rdma-core
+	cp -r "${RDMA_CORE:-/usr/src/rdma-core/include}" "$inc"
+	perl -0pi -e 's/(ibv_cmd_reg_dmabuf_mr\([^;]*vmr),[^;]*;/$1);/' "$inc/infiniband/driver.h"
+	! grep -A 4 'ibv_cmd_reg_dmabuf_mr(' "$inc/infiniband/driver.h" | grep driver &&
+		cc -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Werror -fsyntax-only \
+			-I "$TOP/include/uapi" -isystem "$inc" "$TOP"/userlib/*.c
+}
+
 try "a row of tests that there is not" no_row nonesuch
 for release in 6.1.0-44-amd64 6.11.9 5.10; do
 	try "kernel $release" kmod $release \
@@ -76,5 +86,6 @@ for version in 44.0 49.1 57.0; do
 	try "rdma-core $version" rdma_core $version 34 \
 		"rdma-core $version (private ABI 34) is not one that was tried: 50 to 56"
 done
+try "the provider, before rdma-core 54" provider_53
 try "another private ABI" rdma_core 56.1 57 "rdma-core 56.1 (private ABI 57) is not"
 tap_end
