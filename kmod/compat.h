@@ -2,7 +2,7 @@
 /*
  * All differences between the kernels that the module builds for: 6.12 and newer,
  * as tested (README). Macros and inline functions only; the newer kernel's form is
- * the one used.
+ * the one used. XROCE_HAVE_* is what Kbuild has found in the kernel's headers.
  */
 #ifndef XROCE_COMPAT_H
 #define XROCE_COMPAT_H
@@ -14,6 +14,10 @@
 #include <net/sock.h>
 #include <net/udp_tunnel.h>
 #include <net/xdp.h>
+/* What goes through a umem's blocks: in rdma/ib_umem.h before 7.x, but for late 6.12s. */
+#ifdef XROCE_HAVE_ITER
+#include <rdma/iter.h>
+#endif
 
 /* Since 6.18 BH off makes a CPU's state one task's alone only if that is asked for. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0) && defined(CONFIG_PREEMPT_RT) && \
@@ -21,7 +25,7 @@
 #error "with PREEMPT_RT xroce needs a kernel that has CONFIG_PREEMPT_RT_NEEDS_BH_LOCK=y"
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#ifndef XROCE_HAVE_HRTIMER_SETUP
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*fn)(struct hrtimer *),
 				 clockid_t clock, enum hrtimer_mode mode)
@@ -49,7 +53,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 					  void (struct sock *)),	\
 			      (s)->sk, (s))
 
-/* An ib_device of a network namespace; before 7.0 all began in the initial one. */
+/* An ib_device of a network namespace; before 6.17 all began in the initial one. */
 #ifdef ib_alloc_device_with_net
 #define xroce_alloc_link(net)						\
 	ib_alloc_device_with_net(xroce_link, ib, net)
@@ -64,27 +68,23 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /* Only users resize a CQ in 7.x, and its operation says so. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#ifdef XROCE_HAVE_RESIZE_USER_CQ
+#define xroce_cqe_count	unsigned int
+#else
 #define resize_user_cq	resize_cq
 #define xroce_cqe_count	int
-#else
-#define xroce_cqe_count	unsigned int
 #endif
 
 /* Since 6.14 ib_core reports a port's state as its netdev's changes. */
 #define XROCE_CORE_PORT_EVENTS	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0))
 
 /*
- * 7.0 and later: registration may name a DMA handle, of which a link has none;
- * another name for pinning; counters are bound to for a port.
+ * Of some, registration may name a DMA handle, of which a link has none
+ * (XROCE_HAVE_DMAH), and counters are bound to for a port (XROCE_HAVE_COUNTER_PORT).
+ * Pinning has another name in 7.x.
  */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
-#define xroce_umem_get(ib, addr, len, access) ib_umem_get(ib, addr, len, access)
-#else
-#define XROCE_HAVE_DMAH
-#define XROCE_HAVE_COUNTER_PORT
-#define xroce_umem_get(ib, addr, len, access) \
-	ib_umem_get_va(ib, addr, len, access)
+#ifndef XROCE_HAVE_UMEM_GET_VA
+#define ib_umem_get_va	ib_umem_get
 #endif
 
 /* All arguments of a kfunc are to be trusted by default in 7.0. */
@@ -94,19 +94,36 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define XROCE_KF_TRUSTED 0
 #endif
 
-/* What an XDP frame says of its memory: before 6.15 also which pool it is of. */
+/* How a pool of pages is made known by its number; early 6.12s and 6.13 say it so. */
+#ifndef XROCE_HAVE_XDP_REG_PAGE_POOL
+static inline int xdp_reg_page_pool(struct page_pool *pool)
+{
+	struct xdp_mem_info mem;
+
+	return xdp_reg_mem_model(&mem, MEM_TYPE_PAGE_POOL, pool);
+}
+
+static inline void xdp_unreg_page_pool(const struct page_pool *pool)
+{
+	struct xdp_mem_info mem = { MEM_TYPE_PAGE_POOL, pool->xdp_mem_id };
+
+	xdp_unreg_mem_model(&mem);
+}
+#endif
+
+/* What an XDP frame says of its memory: before 6.14 also which pool it is of. */
 static inline void xroce_xdp_frame_mem(struct xdp_frame *xdp,
 				       const struct page_pool *pool)
 {
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#ifdef XROCE_HAVE_XDP_MEM_TYPE
+	xdp->mem_type = MEM_TYPE_PAGE_POOL;
+#else
 	xdp->mem.type = MEM_TYPE_PAGE_POOL;
 	xdp->mem.id = pool->xdp_mem_id;
-#else
-	xdp->mem_type = MEM_TYPE_PAGE_POOL;
 #endif
 }
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#ifndef XROCE_HAVE_SK_DROPS_INC
 static inline void sk_drops_inc(struct sock *sk)
 {
 	atomic_inc(&sk->sk_drops);

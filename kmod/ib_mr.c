@@ -8,7 +8,6 @@
 #include <linux/dma-buf.h>
 #include <linux/random.h>
 #include <rdma/ib_umem.h>
-#include <rdma/iter.h>
 
 #include "xroce.h"
 
@@ -60,7 +59,7 @@ static struct ib_umem *mr_pin(struct ib_device *ib, struct xroce_mr *mr,
 	mr->page = NULL;
 	if (!length)
 		return NULL;
-	umem = xroce_umem_get(ib, start, length, access);
+	umem = ib_umem_get_va(ib, start, length, access);
 	if (IS_ERR(umem))
 		return umem;
 	err = mr_map(mr, umem);

@@ -41,6 +41,23 @@ kmod() {
 		grep -qxF "$2" <<<"$said" || { echo "$said"; return 1; }
 }
 
+# probes HEADERS - what of a kernel's headers its module is told
+probes() {
+	make -sf - src="$TOP/kmod" srctree="$1" <<-'E'
+		all:
+		include $(src)/Kbuild
+		all: ; @printf '%s\n' $(filter -DXROCE_HAVE_%,$(ccflags-y))
+	E
+}
+# The newest headers here have all of that, or a pattern fits nothing any more
+probed() {
+	local headers
+	headers=$(find /usr/src -maxdepth 1 -name 'linux-headers-*-common' | sort -V | tail -n 1)
+	[ -n "$headers" ] || { echo "no headers"; return 4; }
+	probes "$headers"
+	[ "$(probes "$headers" | wc -l)" = "$(grep -c '^ccflags.*call have' "$TOP/kmod/Kbuild")" ]
+}
+
 # From where `make -C selftests` is
 installed() {
 	local path
@@ -78,6 +95,7 @@ done
 for release in 6.12 6.12.107+deb13-amd64 6.13.0-rc1 7.3.1; do
 	try "kernel $release" kmod $release built
 done
+try "what Kbuild looks for in headers" probed
 try "tests, in a relative directory" installed
 for version in 50.0 56.1; do
 	try "rdma-core $version" rdma_core $version 34 "apt-get source rdma-core failed"
