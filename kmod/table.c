@@ -145,7 +145,7 @@ struct xroce_qp *xroce_table_qp(u32 qpn)
 }
 
 /**
- * xroce_env_qp() - what the core finds QPs by; BH off, which is RCU enough
+ * xroce_env_qp() - what the core finds QPs by; under RCU, which BH off is
  * @dev: the device
  * @qpn: the number
  */
@@ -155,7 +155,8 @@ struct xroce_qp *xroce_env_qp(struct xroce_dev *dev, u32 qpn)
 
 	if (qpn != XROCE_GSI_QPN)
 		return xroce_table_qp(qpn);
-	gsi = rcu_dereference_bh(xroce_dev_link(dev)->gsi);
+	/* A kernel consumer's poll has BH on, with PREEMPT_RT. */
+	gsi = rcu_dereference_check(xroce_dev_link(dev)->gsi, rcu_read_lock_bh_held());
 	return gsi ? &gsi->qp : NULL;
 }
 
