@@ -302,6 +302,7 @@ static const struct ib_device_ops xroce_dev_ops = {
 	.dealloc_xrcd = xroce_ib_dealloc_xrcd,
 	.del_gid = xroce_ib_del_gid,
 	.disassociate_ucontext = xroce_ib_disassociate,
+	.enable_driver = xroce_link_enable,
 	.get_dev_fw_str = xroce_ib_fw_str,
 	.get_link_layer = xroce_ib_link_layer,
 	.get_port_immutable = xroce_ib_immutable,
@@ -363,7 +364,6 @@ int xroce_ib_register(struct xroce_link *link, const char *name)
 			       BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |
 			       BIT_ULL(IB_USER_VERBS_CMD_REQ_NOTIFY_CQ);
 	ib_mark_name_assigned_by_user(ib);
-	link->active = xroce_link_active(link);
 	err = ib_device_set_netdev(ib, link->ndev, 1);
 	if (err)
 		return err;

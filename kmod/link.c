@@ -178,16 +178,44 @@ void xroce_link_free(struct xroce_link *link)
 	mutex_destroy(&link->group_lock);
 }
 
+/* Under RTNL. */
+static bool lives_in(const struct net_device *ndev, const struct net *net)
+{
+	return ndev->reg_state == NETREG_REGISTERED && net_eq(dev_net(ndev), net);
+}
+
 /* Where the netdev lives, held; NULL when that is not @net or is going. */
 static struct net *link_net(struct net *net, const struct net_device *ndev)
 {
 	struct net *held;
 
 	rtnl_lock();
-	held = ndev->reg_state == NETREG_REGISTERED &&
-	       net_eq(dev_net(ndev), net) ? maybe_get_net(net) : NULL;
+	held = lives_in(ndev, net) ? maybe_get_net(net) : NULL;
 	rtnl_unlock();
 	return held;
+}
+
+/**
+ * xroce_link_enable() - the notifier finds the link from now on
+ * @ib: its device, new, or back from where nobody found it: given to another namespace
+ *
+ * What the netdev has become meanwhile is made up for here. Under ib_core's lock of
+ * its list of devices, as are clients that add one, of which IPoIB takes RTNL too.
+ * Return: 0, or -ENODEV: the link ends.
+ */
+int xroce_link_enable(struct ib_device *ib)
+{
+	struct xroce_link *link = to_xlink(ib);
+	int err = 0;
+
+	rtnl_lock();
+	link->active = xroce_link_active(link);
+	if (!lives_in(link->ndev, link->net)) {
+		ib_unregister_device_queued(ib);
+		err = -ENODEV;
+	}
+	rtnl_unlock();
+	return err;
 }
 
 static int link_list(struct xroce_link *link)
@@ -282,22 +310,8 @@ int xroce_link_new(struct net *net, const char *name, struct net_device *ndev,
 	}
 	xroce_ib_init(link);
 	err = link_start(link, net, name, extack);
-	if (err) {
+	if (err)
 		ib_dealloc_device(&link->ib);
-		goto out;
-	}
-	/* Whatever went by before the notifier could find the link. */
-	rtnl_lock();
-	if (ndev->reg_state != NETREG_REGISTERED || !net_eq(dev_net(ndev), net)) {
-		struct xroce_link *self = xroce_link_get(ndev);
-
-		if (self) {
-			ib_unregister_device_queued(&self->ib);
-			ib_device_put(&self->ib);
-		}
-		err = -ENODEV;
-	}
-	rtnl_unlock();
 out:
 	put_net(net);
 	return err;

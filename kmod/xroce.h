@@ -381,6 +381,7 @@ bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid);
 struct xroce_link *xroce_link_by_gid_rcu(struct net *net, const union ib_gid *gid);
 int xroce_link_gid_add(struct xroce_link *link, const union ib_gid *gid, u32 i);
 void xroce_link_gid_del(struct xroce_link *link, u32 index);
+int xroce_link_enable(struct ib_device *ib);
 void xroce_link_free(struct xroce_link *link);
 int xroce_link_init(void);
 void xroce_link_exit(void);

@@ -6,6 +6,8 @@
  *					the link cannot end, and QPs that send to
  *					DGID again and again, without an answer,
  *					for a minute
+ *   keep DEVICE GID_INDEX dir PATH	a directory, listed by a call that does not come
+ *					back: nothing is added to it meanwhile
  *   keep DEVICE GID_INDEX group MGID	a QP in a group
  *   keep DEVICE GID_INDEX srqs N	N SRQs of XRC, and N others: prints how long the
  *					end of each kind takes, in milliseconds
@@ -96,9 +98,14 @@ static void send_unanswered(const union ibv_gid *dgid)
 	ZERO(ibv_post_send(qp, &wr, &bad));
 }
 
-static void *register_page(void *page)
+static const char *dir;
+
+static void *use_page(void *page)
 {
-	ibv_reg_mr(pd, page, PAGE, IBV_ACCESS_LOCAL_WRITE);
+	if (dir)
+		syscall(SYS_getdents64, open(dir, O_RDONLY), page, PAGE);
+	else
+		ibv_reg_mr(pd, page, PAGE, IBV_ACCESS_LOCAL_WRITE);
 	fprintf(stderr, "the call has come back\n");
 	exit(1);
 }
@@ -120,7 +127,7 @@ static void call(void)
 	NEED(page != MAP_FAILED);
 	reg.range = (struct uffdio_range){ (uintptr_t)page, PAGE };
 	ZERO(ioctl(fd, UFFDIO_REGISTER, &reg));
-	ZERO(pthread_create(&thread, NULL, register_page, page));
+	ZERO(pthread_create(&thread, NULL, use_page, page));
 	/* Said by the kernel when it asks. */
 	NEED(read(fd, &msg, sizeof(msg)) == sizeof(msg));
 }
@@ -198,8 +205,11 @@ int main(int argc, char **argv)
 		printf("%ld\n", mrs_end(atoi(argv[4])));
 		return 0;
 	}
-	gid = address(argv[4]);
-	if (!strcmp(argv[3], "call")) {
+	if (!strcmp(argv[3], "dir")) {
+		dir = argv[4];
+		call();
+	} else if (!strcmp(argv[3], "call")) {
+		gid = address(argv[4]);
 		/* One second after the other, for a minute */
 		for (i = 0; i < 8; i++) {
 			send_unanswered(&gid);
@@ -207,6 +217,7 @@ int main(int argc, char **argv)
 		}
 		call();
 	} else {
+		gid = address(argv[4]);
 		join(&gid);
 	}
 	puts("ready");

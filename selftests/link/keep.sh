@@ -102,4 +102,52 @@ there() { device && [ $((SECONDS - began)) -lt 60 ]; }
 try "$label: which it does" there
 bg_end "$keeper"
 try "$label: the link ends with it" wait_for 20 eval '! device'
+
+if ! rdma system show | grep -q 'netns exclusive'; then
+	skip "$label: given away" "they share RDMA devices"
+	tap_end
+fi
+if ! rdma system show | grep -q 'netns exclusive'; then
+	skip "$label: given to another namespace" "they share RDMA devices"
+	tap_end
+fi
+# On its way to another namespace a device is nobody's for a moment, and is not told what
+# becomes of its netdev. The moment lasts here: who gives it away has to wait behind
+# `second`, that behind `first`, and that for a directory which is being listed
+back() {
+	ip -n "$NS3" link set "$ETH1" netns "$NS1" && addresses "$NS1" "$ETH1" 1 &&
+		rdma_add "$NS1" xroce "$RDMA1" "$ETH1" &&
+		wait_for 20 rdma_ready "$NS1" "$RDMA1" 1
+}
+try "$label: the netdev is back, with a link" back
+index=$(gid_index "$NS1" "$RDMA1" "$V4.1")
+keep call "::ffff:$V4.2"
+try "$label: a call that does not come back" wait_for 20 ready
+
+# waits PID FUNCTION - in that, or what it calls
+waits() { wait_for 20 grep -qE "$2" "/proc/$1/stack"; }
+# stuck PID FUNCTION - behind a lock that it takes itself
+stuck() { wait_for 20 eval "head -n 1 /proc/$1/stack | grep -qE '$2'"; }
+bg "$NS1" rdma dev set "$RDMA1" netns "$NS3"
+giver=$!
+try "$label: who gives the device away waits for it" waits "$giver" ib_uverbs_remove_one
+bg "$NS2" ./keep "$RDMA2" 0 dir /dev/infiniband >"$TOPO_TMP/keep" 2>&1
+lister=$!
+try "$label: a directory that is being listed" wait_for 20 ready
+ip -n "$NS2" link add xm type veth peer name xn
+bg "$NS2" rdma link add xm type xroce netdev xm
+first=$!
+try "$label: a link that waits for that" waits "$first" devtmpfs_create_node
+bg "$NS2" rdma link add xn type xroce netdev xn
+second=$!
+try "$label: another that waits" stuck "$second" 'ib_register_device|assign_name'
+bg_end "$keeper"
+try "$label: with the call at its end who gives the device away does, too" \
+	stuck "$giver" rdma_dev_change_netns
+try "$label: its netdev moves to another namespace" \
+	ip -n "$NS1" link set "$ETH1" netns "$NS3"
+bg_end "$lister"
+wait "$giver" "$first" "$second"
+shown() { in_ns "$1" rdma link show "$RDMA1/1" 2>/dev/null; }
+try "$label: its link is in neither" wait_for 20 eval '! shown $NS1 && ! shown $NS3'
 tap_end
