@@ -75,7 +75,9 @@ bug() {
 	plant "$1" "$tmp/$2" "$3" "$4" || return
 	case $2 in
 	native/*) from=(env/native.c) ;;
-	copy.h)	cp $(grep -l '"copy.h"' $core/*.c) "$tmp"
+	copy.h)
+		# shellcheck disable=SC2046 # names without spaces
+		cp $(grep -l '"copy.h"' $core/*.c) "$tmp"
 		from=("$tmp"/*.c) ;;
 	*)	from=("$tmp/$2") ;;
 	esac
