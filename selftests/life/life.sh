@@ -51,10 +51,13 @@ far_namespaces() { printf '%s\n' "${NSB[@]}" | sort -u; }
 # netdevs_far NAMESPACE - and their addresses
 netdevs_far() {
 	local i
-	for i in $(numbers); do
-		[ "${NSB[i]}" != "$1" ] || printf '%s\n' \
-			"addr replace $NET.$i.2/24 dev xrb$i" "link set xrb$i up"
-	done | ip -n "$1" -batch -
+	{
+		echo "link set lo up"
+		for i in $(numbers); do
+			[ "${NSB[i]}" != "$1" ] || printf '%s\n' \
+				"addr replace $NET.$i.2/24 dev xrb$i" "link set xrb$i up"
+		done
+	} | ip -n "$1" -batch -
 }
 
 # A netdev is there as long as its peer
@@ -71,24 +74,18 @@ netdevs() {
 	done
 }
 
-# links_add NAMESPACE A|B - those of a side that are not there
+# links_add NAMESPACE a|b - those of a side that are not there
 links_add() {
-	local have i new=()
+	local have i tool=(rdma -b -) as="link add %s type xroce netdev %s\n"
+	if [ "$XROCE_XDP" != off ]; then
+		tool=(rdmatool -b -) as="link add %s netdev %s xdp $XROCE_XDP\n"
+	fi
 	have=$(in_ns "$1" rdma link)
 	for i in $(numbers); do
 		[ "$2" = a ] || [ "${NSB[i]}" = "$1" ] || continue
-		[[ $have == *"link xr$2$i/1 "* ]] || new+=("xr$2$i")
-	done
-	[ ${#new[@]} -gt 0 ] || return 0
-	if [ "$XROCE_XDP" = off ]; then
-		for i in "${new[@]}"; do
-			echo "link add $i type xroce netdev $i"
-		done | in_ns "$1" rdma -b -
-		return
-	fi
-	for i in "${new[@]}"; do
-		rdma_add "$1" xroce "$i" "$i" || return
-	done
+		# shellcheck disable=SC2059
+		[[ $have == *"link xr$2$i/1 "* ]] || printf "$as" "xr$2$i" "xr$2$i"
+	done | in_ns "$1" "${tool[@]}"
 }
 
 gids_there() {
@@ -98,14 +95,17 @@ gids_there() {
 	done | grep -o "$NET\.[0-9]*\.[12]\b" | sort -u | wc -l)" = $((2 * PAIRS)) ]
 }
 
-# All links, whatever became of them and of their netdevs
+# All links, whatever became of them and of their netdevs: both sides at once, since
+# to load a program takes a checked kernel seconds
 life_links() {
-	local ns
-	netdevs && links_add "$NS1" a || return
+	local ns near
+	netdevs || return
+	links_add "$NS1" a &
+	near=$!
 	for ns in $(far_namespaces); do
 		links_add "$ns" b || return
 	done
-	wait_for 30 gids_there
+	wait "$near" && wait_for 30 gids_there
 }
 
 # Pages that are pinned, exactly: each CPU counts on its own until it is asked

@@ -61,20 +61,41 @@ xdp() {
 		n2 rdmatool link set "xrb$1" xdp "$XROCE_XDP"
 }
 
-# A list of devices that others leave meanwhile may lack one: once more
-again() { "$@" 2>/dev/null || "$@" 2>/dev/null || "$@"; }
-del_by_rdma() { again n1 rdma link del "xra$1"; }
-del_by_rdmatool() { again n2 rdmatool link del "xrb$1"; }
-del_link() { if (($1 % 2)); then del_by_rdma "$1"; else del_by_rdmatool "$1"; fi; }
-del_netdev() { ip1 link del "xra$1"; }
-move() { ip1 link set "xra$1" netns "$NS3"; }
-move_back() { ip -n "$NS3" link set "xra$1" netns "$NS1"; }
-# Its link goes, and takes its name with it, before it may be there again
-move_all() { each move && wait_for 30 no_links && each move_back; }
-no_links() { ! n1 rdma link | grep -q 'link xra'; }
-del_netns() {
-	ip netns del "${NSB[$1]}" && ip netns add "${NSB[$1]}" && quiet_ns "${NSB[$1]}"
+# Half of them at one side, by rdma, and at the same time half at the other, by
+# rdmatool. A list of devices that others leave meanwhile may lack one: once more
+del_half() {	# n1|n2 TOOL LINK...
+	local host=$1 tool=$2 there link
+	shift 2
+	[ $# -gt 0 ] || return 0
+	printf 'link del %s\n' "$@" | "$host" "$tool" -f -b - 2>/dev/null && return
+	there=$("$host" rdma link)
+	for link; do
+		[[ $there != *"link $link/1 "* ]] || "$host" "$tool" link del "$link" ||
+			return
+	done
 }
+del_links() {
+	local odd even pid status=0
+	mapfile -t odd < <(seq -f xra%g 1 2 "$PAIRS")
+	mapfile -t even < <(seq -f xrb%g 2 2 "$PAIRS")
+	del_half n1 rdma "${odd[@]}" &
+	pid=$!
+	del_half n2 rdmatool "${even[@]}" || status=1
+	wait "$pid" && return "$status"
+}
+# ip_all NAMESPACE FORMAT - a line for every pair, by one program: it is dear to start
+ip_all() {
+	# shellcheck disable=SC2046,SC2059
+	printf "$2\n" $(numbers) | ip -n "$1" -batch -
+}
+del_netdevs() { ip_all "$NS1" 'link del xra%d'; }
+# Its link goes, and takes its name with it, before it may be there again
+move_all() {
+	ip_all "$NS1" "link set xra%d netns $NS3" && wait_for 30 no_links &&
+		ip_all "$NS3" "link set xra%d netns $NS1"
+}
+no_links() { ! n1 rdma link | grep -q 'link xra'; }
+del_netns() { ip netns del "${NSB[$1]}" && ip netns add "${NSB[$1]}"; }
 # With XDP the programs hold the module
 unload() {
 	if [ "$XROCE_XDP" != off ]; then
@@ -104,10 +125,10 @@ things() {
 	# few: a program that is attached means code that is changed under everybody
 	thing "XDP changed" rounds 2 go -t "$survive" -- each xdp
 	try "$label: nothing is left of what it survived" life_settled
-	thing "link del" rounds $((ENDS - ENDS / 2)) end -t "$survive" -- each del_link
+	thing "link del" rounds $((ENDS - ENDS / 2)) end -t "$survive" -- del_links
 	thing "link del, and rings used after it" \
-		rounds $(((ENDS + 1) / 2)) end -t "$survive" -m -- each del_link
-	thing "netdev deleted" rounds "$ENDS" end -t "$survive" -- each del_netdev
+		rounds $(((ENDS + 1) / 2)) end -t "$survive" -m -- del_links
+	thing "netdev deleted" rounds "$ENDS" end -t "$survive" -- del_netdevs
 	thing "netdev moved to another namespace" \
 		rounds "$ENDS" end -t "$survive" -- move_all
 	if [ "$XROCE_XDP" = off ]; then
