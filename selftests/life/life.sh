@@ -76,16 +76,16 @@ netdevs() {
 
 # links_add NAMESPACE a|b - those of a side that are not there
 links_add() {
-	local have i tool=(rdma -b -) as="link add %s type xroce netdev %s\n"
+	local have i by=(rdma -b -) as="link add %s type xroce netdev %s\n"
 	if [ "$XROCE_XDP" != off ]; then
-		tool=(rdmatool -b -) as="link add %s netdev %s xdp $XROCE_XDP\n"
+		by=(rdmatool -b -) as="link add %s netdev %s xdp $XROCE_XDP\n"
 	fi
 	have=$(in_ns "$1" rdma link)
 	for i in $(numbers); do
 		[ "$2" = a ] || [ "${NSB[i]}" = "$1" ] || continue
 		# shellcheck disable=SC2059
 		[[ $have == *"link xr$2$i/1 "* ]] || printf "$as" "xr$2$i" "xr$2$i"
-	done | in_ns "$1" "${tool[@]}"
+	done | in_ns "$1" "${by[@]}"
 }
 
 gids_there() {

@@ -64,14 +64,13 @@ xdp() {
 # Half of them at one side, by rdma, and at the same time half at the other, by
 # rdmatool. A list of devices that others leave meanwhile may lack one: once more
 del_half() {	# n1|n2 TOOL LINK...
-	local host=$1 tool=$2 there link
+	local end=$1 tool=$2 there it
 	shift 2
 	[ $# -gt 0 ] || return 0
-	printf 'link del %s\n' "$@" | "$host" "$tool" -f -b - 2>/dev/null && return
-	there=$("$host" rdma link)
-	for link; do
-		[[ $there != *"link $link/1 "* ]] || "$host" "$tool" link del "$link" ||
-			return
+	printf 'link del %s\n' "$@" | "$end" "$tool" -f -b - 2>/dev/null && return
+	there=$("$end" rdma link)
+	for it; do
+		[[ $there != *"link $it/1 "* ]] || "$end" "$tool" link del "$it" || return
 	done
 }
 del_links() {
