@@ -210,7 +210,8 @@ rounds() {
 		shift
 	done
 	shift
-	coproc LIFE { "$LIBDIR/../life/life" -p "$PAIRS" "${args[@]}" "${SIDES[@]}" ask \
+	# nice, or on a kernel that checks everything the shell waits for the traffic
+	coproc LIFE { nice -n 19 "$LIBDIR/../life/life" -p "$PAIRS" "${args[@]}" "${SIDES[@]}" ask \
 			2>"$TOPO_TMP/life"; }
 	# bash forgets both when the process has ended
 	local pid=$LIFE_PID in=${LIFE[0]} out=${LIFE[1]}

@@ -74,9 +74,11 @@ del_half() {	# n1|n2 TOOL LINK...
 	done
 }
 del_links() {
-	local odd even pid status=0
-	mapfile -t odd < <(seq -f xra%g 1 2 "$PAIRS")
-	mapfile -t even < <(seq -f xrb%g 2 2 "$PAIRS")
+	local odd=() even=() i pid status=0
+	for ((i = 1; i <= PAIRS; i += 2)); do
+		odd+=("xra$i")
+		((i == PAIRS)) || even+=("xrb$((i + 1))")
+	done
 	del_half n1 rdma "${odd[@]}" &
 	pid=$!
 	del_half n2 rdmatool "${even[@]}" || status=1
