@@ -240,6 +240,9 @@ void xroce_qp_run(struct xroce_qp *qp)
 			xroce_turn_end(qp);
 			break;
 		}
+		/* A datagram's way is its own. */
+		mine = xroce_turn_mine(qp);
+		wire = mine && qp->av.route == XROCE_ROUTE_WIRE;
 		life = qp->resets;
 		spin_unlock(&qp->lock);
 		taken = mine ? xroce_send(qp, n) : 0;
@@ -262,6 +265,9 @@ void xroce_qp_run(struct xroce_qp *qp)
 		budget -= min(budget, n);
 		if (taken < n) {
 			xroce_qp_count(qp, XROCE_CNT_TX_UNTAKEN, n - taken);
+			/* Who has ended meanwhile has its one look still. */
+			if (!mine && qp->hot.state == XROCE_QPS_RESET)
+				continue;
 			xroce_env_timer(qp, xroce_turn_wait(qp, mine));
 			/* What is to be flushed meanwhile needs no room. */
 			if (qp->again && !qp->dead && !xroce_qp_sends(qp))

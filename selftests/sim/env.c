@@ -68,6 +68,8 @@ void sim_unlock(spinlock_t *l, enum sim_lock_how how, const char *file,
 		irq_off--;
 	l->held = false;
 	held &= ~(1 << l->rank);
+	if (W && W->unlocked)
+		W->unlocked(l);
 }
 
 void sim_assert_held(const spinlock_t *l, const char *file, int line)

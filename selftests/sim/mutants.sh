@@ -265,7 +265,10 @@ bug owed-since answer 'rd->owes = true;' ';'
 bug owed-twice answer ' || !rd->owes)' ')'
 bug owed-turn tx ' ||
 	       qp->hot.state == XROCE_QPS_RESET;' ';'
-bug turn-less tx 'wire = mine && qp' 'wire = qp'
+bug owed-race tx 'if (!mine && qp->hot.state == XROCE_QPS_RESET)' 'if (0)'
+bug ud-turn tx "\t\t/* A datagram's way is its own. */\n\t\tmine = xroce_turn_mine(qp);\n" ''
+bug turn-less tx 'wire = mine && qp->av.route == XROCE_ROUTE_WIRE;\n\t\tlife' \
+	'wire = qp->av.route == XROCE_ROUTE_WIRE;\n\t\tlife'
 bug ask-forgotten req '|| !xroce_req_ask(qp))' '|| 1)'
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
 bug untaken-lost tx 'xroce_req_untaken(qp, f);' ';'

@@ -9,6 +9,7 @@
 static struct {
 	u32 how;		/* destroyed, to ERR, to RESET */
 	u32 psn;		/* up to here it had heard */
+	struct sim_ep *who;
 	bool done;
 } end;
 
@@ -25,6 +26,8 @@ static struct sim_ep *begin(u32 how)
 	struct sim_cfg cfg = sim_plain();
 	struct sim_ep *ep;
 
+	/* No CNP, which goes before an ACK. */
+	cfg.unmarked = true;
 	memset(&end, 0, sizeof(end));
 	end.how = how;
 	cfg.smp = 10000;
@@ -147,6 +150,37 @@ static void run_owed_turn(u64 seed)
 	sim_world_free();
 }
 
+/* The frame that is to say so has been made, and is not asked to be taken. */
+static void end_unlocked(const spinlock_t *l)
+{
+	struct sim_ep *ep = end.who;
+
+	if (l != &ep->qp.lock || !ep->qp.sending || ep->qp.hot.resp_flags & XROCE_RESP_ACK)
+		return;
+	W->unlocked = NULL;
+	end_it(ep);
+}
+
+/* It ends on another CPU, between the look at whose turn it is and what follows. */
+static void run_owed_race(u64 seed)
+{
+	struct sim_ep *ep = begin(0);
+	u64 *turn = W->node[1]->dev.turn;
+
+	(void)seed;
+	turn[0] = 1;
+	post(ep, XROCE_WR_RDMA_WRITE, false);
+	sim_run_until(sim_now() + sim_range(10, 200) * SIM_US);
+	end.who = ep->peer;
+	W->unlocked = end_unlocked;
+	sim_run_until(sim_now() + 20 * SIM_MS);
+	sim_check(end.done, "never looked");
+	turn[0] = 0;
+	sim_check(ep->qp.hot.una == end.psn, "acknowledged up to %06x, not %06x",
+		  ep->qp.hot.una, end.psn);
+	sim_world_free();
+}
+
 static u32 take_no_answer(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
 	(void)f;
@@ -183,6 +217,7 @@ const struct sim_scenario sim_owed_scenarios[] = {
 	  0, 40 },
 	{ "owed-full", "a QP ends that owes an ACK, and finds no room", run_owed_full, 0, 20 },
 	{ "owed-turn", "the same, when it is another's turn", run_owed_turn, 0, 20 },
+	{ "owed-race", "the same, and it ends between look and taking", run_owed_race, 0, 40 },
 	{ "owed-before", "the same of what came before a READ unanswered", run_owed_before,
 	  0, 60 },
 	{ NULL, NULL, NULL, 0, 0, false }

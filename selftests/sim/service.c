@@ -394,6 +394,31 @@ static void run_sqe_many(u64 seed)
 	sim_world_free();
 }
 
+/* Others wait for the wire: a datagram does too, whichever way the last one went. */
+static void run_ud_turn(u64 seed)
+{
+	struct sim_cfg cfg = cfg_of(XROCE_UD);
+	struct sim_ep *ep = &sim_pair(&cfg)->ep[0];
+	u64 *turn = ep->node->dev.turn, untaken;
+	bool here = seed & 1;
+
+	if (here)
+		post_to(ep, XROCE_WR_SEND, 10, ep, ah_to(ep->node, ep->node, false));
+	else
+		post_one(ep, 10);
+	sim_settle_all(SIM_MS);
+	turn[here && sim_chance(5000)] = 1;
+	untaken = sim_count(XROCE_CNT_TX_UNTAKEN);
+	post_one(ep, 10);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check((sim_count(XROCE_CNT_TX_UNTAKEN) > untaken) == !!turn[0],
+		  turn[0] ? "sent out of its turn" : "waits for who goes another way");
+	turn[0] = 0;
+	turn[1] = 0;
+	sim_settle_all(SIM_MS);
+	sim_world_free();
+}
+
 /* A handle goes while what is sent by it waits. */
 static void run_ah_gone(u64 seed)
 {
@@ -751,6 +776,7 @@ const struct sim_scenario sim_service_scenarios[] = {
 	{ "sqe", "a send fails: all sends are flushed, receive goes on",
 	  run_sqe, 0, 400 },
 	{ "sqe-many", "more than at once, before the way back", run_sqe_many, 0, 3 },
+	{ "ud-turn", "a datagram waits for its own way's turn", run_ud_turn, 0, 20 },
 	{ "ah-gone", "an address handle destroyed in use", run_ah_gone, 0, 50 },
 	{ "sqd-event", "drained: said once, to who asked", run_sqd_event, 0,
 	  200 },

@@ -641,9 +641,9 @@ struct sim_world {
 	u32 depth;		/* of calls into each other */
 	bool checks_off;	/* hostile traffic: only safety is checked */
 	bool net_off;		/* nothing is delivered */
-	/* A scenario's say about a packet: true drops it. */
-	/* And about how many frames of a burst the device takes. */
+	/* A scenario's say: how many of a burst are taken, and is a packet dropped. */
 	u32 (*take)(struct sim_ep *ep, struct xroce_frame **f, u32 n);
+	void (*unlocked)(const spinlock_t *l);	/* what waited for a lock */
 	bool (*drop)(struct sim_ep *from, const u8 *buf, u32 len,
 		     const struct xroce_pkt *p);
 	u64 ops_wanted;

@@ -45,6 +45,8 @@ static struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx
 	u32 ip;
 
 	*krx = *xdp->krx;
+	/* Where the module has those of the packet before. */
+	memset(&krx->rx.pkt, 0xa5, sizeof(krx->rx.pkt));
 	ip = rx->l3[0] >> 4 == 4 ? 20 : 40;
 	krx->xdp = xdp;
 	rx->whole = ip + 8 + rx->len;
