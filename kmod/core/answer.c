@@ -30,18 +30,19 @@ static struct xroce_rd *xroce_resp_oldest(struct xroce_resp *resp)
 }
 
 /*
- * A READ's response will not come, from @psn on; @rd was its slot. What was executed
- * behind it is not acknowledged; what was before it is, if the response was to say so.
- * But another may have the slot.
+ * A READ's response will not come, from @psn on, nor has; @rd was its slot. What was
+ * executed behind it is not acknowledged; what it was to acknowledge is.
  */
 static void xroce_resp_unanswered(struct xroce_qp *qp, const struct xroce_rd *rd, u32 psn)
 {
+	if (rd && rd->again)
+		return;
 	xroce_resp_mute(qp);
-	if (!rd || psn != rd->psn || rd->again || !rd->owes)
+	if (!rd || psn != rd->psn || rd->owes == XROCE_PSN_NONE)
 		return;
 	qp->hot.resp_flags |= XROCE_RESP_ACK;
 	qp->resp.rd_end = qp->hot.epsn;
-	qp->resp.rd_before = xroce_psn_add(psn, XROCE_PSN_MASK);
+	qp->resp.rd_before = rd->owes;
 }
 
 /**
@@ -53,14 +54,18 @@ static void xroce_resp_unanswered(struct xroce_qp *qp, const struct xroce_rd *rd
  */
 void xroce_resp_stop(struct xroce_qp *qp)
 {
+	struct xroce_rd *rd, *first = NULL;
 	struct xroce_resp *resp = &qp->resp;
-	struct xroce_rd *rd = xroce_resp_oldest(resp);
 	u32 i;
 
-	if (rd)
-		xroce_resp_unanswered(qp, rd, rd->next);
-	for (i = 0; i < resp->max_rd; i++)
-		resp->rd[i].state = XROCE_RD_FREE;
+	for (i = 0; i < resp->max_rd; i++) {
+		rd = xroce_rd_slot(resp, resp->rd_tail + i);
+		if (rd->state == XROCE_RD_ACTIVE && !rd->again && !first)
+			first = rd;
+		rd->state = XROCE_RD_FREE;
+	}
+	if (first)
+		xroce_resp_unanswered(qp, first, first->next);
 	resp->rd_tail = 0;
 	resp->rd_active = 0;
 	resp->cnp = false;
@@ -265,7 +270,7 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 			/* A READ that has been accepted meanwhile is to say so. */
 			rd = xroce_resp_oldest(resp);
 			if (rd)
-				rd->owes = true;
+				rd->owes = f->psn;
 		} else if (!resp->nak && (resp->fatal || f->psn == qp->hot.epsn)) {
 			resp->nak = f->syndrome;
 			resp->nak_psn = f->psn;

@@ -371,7 +371,7 @@ enum xroce_rd_state {
  * @kind: XROCE_OP_READ, _ATOMIC, _FLUSH or _ATOMIC_WRITE
  * @pd: whose memory a READ reads
  * @again: it had been answered in full before it became active
- * @owes: its response is to acknowledge what came before it, too
+ * @owes: what its response is to acknowledge, too, XROCE_PSN_NONE: nothing
  * @psn, @npsn: the PSNs of its responses
  * @start, @stop: those asked for last: a duplicate may ask for a part
  * @next: PSN of the next response to send
@@ -381,7 +381,6 @@ enum xroce_rd_state {
 struct xroce_rd {
 	u8 state;
 	bool again;
-	bool owes;
 	u32 kind;
 	u32 psn;
 	u32 npsn;
@@ -389,6 +388,7 @@ struct xroce_rd {
 	u32 stop;
 	u32 next;
 	u32 msn;
+	u32 owes;
 	u32 rkey;
 	u32 len;
 	u64 va;

@@ -298,10 +298,10 @@ static void xroce_resp_accepted(struct xroce_qp *qp, struct xroce_rd *rd)
 {
 	struct xroce_resp *resp = &qp->resp;
 
-	rd->owes = qp->hot.resp_flags & XROCE_RESP_ACK;
-	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
 	if (resp->rd_end != rd->psn)
 		resp->rd_before = xroce_psn_add(rd->psn, XROCE_PSN_MASK);
+	rd->owes = qp->hot.resp_flags & XROCE_RESP_ACK ? resp->rd_before : XROCE_PSN_NONE;
+	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
 	rd->stop = xroce_psn_add(rd->psn, rd->npsn);
 	rd->state = XROCE_RD_ACTIVE;
 	resp->rd_end = rd->stop;

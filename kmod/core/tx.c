@@ -210,7 +210,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 {
 	u32 budget = xroce_qp_reliable(qp) ? XROCE_RUN_BUDGET : XROCE_RUN_BUDGET_LOSSY;
 	u32 i, n, most, taken, life, less;
-	bool wire, mine;
+	bool mine;
 
 	spin_lock(&qp->lock);
 	if (qp->sending) {
@@ -231,8 +231,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 		qp->again = false;
 		qp->req.dry = false;
 		mine = xroce_turn_mine(qp);
-		wire = mine && qp->av.route == XROCE_ROUTE_WIRE;
-		less = wire ? READ_ONCE(qp->dev->less) : 0;
+		less = mine && qp->av.route == XROCE_ROUTE_WIRE ? READ_ONCE(qp->dev->less) : 0;
 		/* One finds out as well as many whether there is room again. */
 		most = qp->full || !mine ? 1 : XROCE_BATCH - less;
 		n = xroce_stage(qp, most);
@@ -241,8 +240,8 @@ void xroce_qp_run(struct xroce_qp *qp)
 			break;
 		}
 		/* A datagram's way is its own. */
-		mine = xroce_turn_mine(qp);
-		wire = mine && qp->av.route == XROCE_ROUTE_WIRE;
+		if (!xroce_qp_reliable(qp))
+			mine = xroce_turn_mine(qp);
 		life = qp->resets;
 		spin_unlock(&qp->lock);
 		taken = mine ? xroce_send(qp, n) : 0;
@@ -253,7 +252,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 			xroce_turn_end(qp);
 		if (taken && qp->full)
 			xroce_room(qp);
-		if (taken < n && wire)
+		if (taken < n && mine && qp->av.route == XROCE_ROUTE_WIRE)
 			WRITE_ONCE(qp->dev->less, XROCE_BATCH - max(taken, 1u));
 		else if (less)
 			WRITE_ONCE(qp->dev->less, less - 1);

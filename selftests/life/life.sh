@@ -76,16 +76,18 @@ netdevs() {
 
 # links_add NAMESPACE a|b - those of a side that are not there
 links_add() {
-	local have i by=(rdma -b -) as="link add %s type xroce netdev %s\n"
+	local have i missing=() by=(rdma -b -) as="link add %s type xroce netdev %s\n"
 	if [ "$XROCE_XDP" != off ]; then
 		by=(rdmatool -b -) as="link add %s netdev %s xdp $XROCE_XDP\n"
 	fi
 	have=$(in_ns "$1" rdma link)
 	for i in $(numbers); do
 		[ "$2" = a ] || [ "${NSB[i]}" = "$1" ] || continue
-		# shellcheck disable=SC2059
-		[[ $have == *"link xr$2$i/1 "* ]] || printf "$as" "xr$2$i" "xr$2$i"
-	done | in_ns "$1" "${by[@]}"
+		[[ $have == *"link xr$2$i/1 "* ]] || missing+=("xr$2$i" "xr$2$i")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	# shellcheck disable=SC2059
+	printf "$as" "${missing[@]}" | in_ns "$1" "${by[@]}"
 }
 
 gids_there() {
@@ -98,14 +100,14 @@ gids_there() {
 # All links, whatever became of them and of their netdevs: both sides at once, since
 # to load a program takes a checked kernel seconds
 life_links() {
-	local ns near
+	local ns near status=0
 	netdevs || return
 	links_add "$NS1" a &
 	near=$!
 	for ns in $(far_namespaces); do
-		links_add "$ns" b || return
+		links_add "$ns" b || status=1
 	done
-	wait "$near" && wait_for 30 gids_there
+	wait "$near" && [ "$status" = 0 ] && wait_for 30 gids_there
 }
 
 # Pages that are pinned, exactly: each CPU counts on its own until it is asked

@@ -252,8 +252,11 @@ bug owed-far comp '(i != req->head && xroce_psn_diff(e->psn, psn) >= 0)' \
 	'xroce_psn_diff(e->psn, psn) >= 0'
 bug recover-behind cc '	if (xroce_psn_diff(qp->hot.una, req->recover) > 0)
 		req->recover = qp->hot.una;' ''
-bug owed-too-much answer 'if (rd)
-		xroce_resp_unanswered(qp, rd, rd->next);' ''
+bug owed-too-much answer 'if (first)
+		xroce_resp_unanswered(qp, first, first->next);' ''
+bug owed-again answer 'rd->state == XROCE_RD_ACTIVE && !rd->again && !first' \
+	'rd->state == XROCE_RD_ACTIVE && !first'
+bug owed-again-sent answer 'if (rd && rd->again)\n\t\treturn;' ''
 bug owed-overtakes answer '	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.state == XROCE_QPS_ERR) {
 		xroce_resp_unanswered(qp, rd, f->psn);
 		return;
@@ -261,14 +264,13 @@ bug owed-overtakes answer '	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.stat
 bug owed-before answer '	qp->hot.resp_flags |= XROCE_RESP_ACK;
 	qp->resp.rd_end' '	qp->resp.rd_end'
 bug owed-beyond answer '	qp->resp.rd_end = qp->hot.epsn;\n' ''
-bug owed-since answer 'rd->owes = true;' ';'
-bug owed-twice answer ' || !rd->owes)' ')'
+bug owed-since answer 'rd->owes = f->psn;' ';'
+bug owed-twice answer ' || rd->owes == XROCE_PSN_NONE)' ')'
 bug owed-turn tx ' ||
 	       qp->hot.state == XROCE_QPS_RESET;' ';'
 bug owed-race tx 'if (!mine && qp->hot.state == XROCE_QPS_RESET)' 'if (0)'
-bug ud-turn tx "\t\t/* A datagram's way is its own. */\n\t\tmine = xroce_turn_mine(qp);\n" ''
-bug turn-less tx 'wire = mine && qp->av.route == XROCE_ROUTE_WIRE;\n\t\tlife' \
-	'wire = qp->av.route == XROCE_ROUTE_WIRE;\n\t\tlife'
+bug ud-turn tx "if (!xroce_qp_reliable(qp))\n\t\t\tmine = xroce_turn_mine(qp);\n" ''
+bug turn-less tx 'if (taken < n && mine && ' 'if (taken < n && '
 bug ask-forgotten req '|| !xroce_req_ask(qp))' '|| 1)'
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
 bug untaken-lost tx 'xroce_req_untaken(qp, f);' ';'

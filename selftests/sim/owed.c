@@ -211,6 +211,77 @@ static void run_owed_before(u64 seed)
 	sim_world_free();
 }
 
+static struct {
+	u8 buf[256];
+	u32 len;
+	struct sim_ep *ends;	/* when its response is with the device */
+} request;
+
+static bool keep_read(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	(void)from;
+	if (p->info & XROCE_OP_READ && p->info & XROCE_OP_REQUEST) {
+		sim_check(len <= sizeof(request.buf), "a READ of %u bytes", len);
+		memcpy(request.buf, buf, len);
+		request.len = len;
+	}
+	return false;
+}
+
+static u32 take_none_end(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	if (ep == request.ends && f[0]->is.kind == XROCE_FRAME_RD_RESP) {
+		request.ends = NULL;
+		end_it(ep);
+		return 0;
+	}
+	return take_no_answer(ep, f, n);
+}
+
+/*
+ * A READ that has been answered is asked for again, and says nothing of what came since.
+ * But another may be behind it that has not.
+ */
+static void run_owed_again(u64 seed)
+{
+	bool sent = sim_chance(5000), another = sim_chance(5000);
+	/* Who goes has no second look. */
+	struct sim_ep *ep = begin(sent ? 1 : sim_below(2));
+	u32 want;
+
+	(void)seed;
+	request.len = 0;
+	W->drop = keep_read;
+	post(ep, XROCE_WR_RDMA_READ, false);
+	sim_run_until(sim_now() + 200 * SIM_US);
+	sim_poll_all();
+	sim_check(request.len && ep->qp.hot.una == ep->qp.hot.next, "no READ");
+	W->drop = NULL;
+	request.ends = sent ? ep->peer : NULL;
+	W->take = take_none_end;
+	post(ep, XROCE_WR_RDMA_WRITE, false);
+	sim_run_until(sim_now() + 100 * SIM_US);
+	sim_check(ep->peer->qp.hot.resp_flags & XROCE_RESP_ACK, "no ACK is owed");
+	sim_raw_rx(ep->peer->node, request.buf, request.len, false);
+	sim_check(ep->peer->qp.resp.rd_active || sent, "it is not to be answered again");
+	want = ep->peer->qp.hot.epsn;
+	if (another && !sent) {
+		post(ep, XROCE_WR_RDMA_READ, true);
+		post(ep, XROCE_WR_RDMA_WRITE, false);
+		sim_run_until(sim_now() + 100 * SIM_US);
+		sim_check(ep->peer->qp.hot.epsn != want, "no second READ");
+	}
+	if (!sent)
+		end_it(ep->peer);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(end.done, "its response was never with the device");
+	W->take = NULL;
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(ep->qp.hot.una == want, "acknowledged up to %06x, not %06x",
+		  ep->qp.hot.una, want);
+	sim_world_free();
+}
+
 const struct sim_scenario sim_owed_scenarios[] = {
 	{ "owed", "a QP ends that owes an ACK: its peer is told", run_owed, 0, 40 },
 	{ "owed-read", "but not what lies behind a READ unanswered", run_owed_read,
@@ -220,5 +291,6 @@ const struct sim_scenario sim_owed_scenarios[] = {
 	{ "owed-race", "the same, and it ends between look and taking", run_owed_race, 0, 40 },
 	{ "owed-before", "the same of what came before a READ unanswered", run_owed_before,
 	  0, 60 },
+	{ "owed-again", "and what came behind a READ repeated", run_owed_again, 0, 60 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };
