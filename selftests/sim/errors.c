@@ -159,6 +159,21 @@ static void s_qp_pd(struct sim_ep *ep)
 	extra = extra_new(ep->peer->node, XROCE_LOCAL_WRITE | REMOTE, true);
 }
 
+/* A window of another QP; one of this QP, and of any, for the user's own use. */
+static void s_other_window(struct sim_ep *ep)
+{
+	s_qp_pd(ep);
+	extra->mr.kind = XROCE_MW_2;
+	extra->mr.qpn = ep->qp.hot.qpn;
+}
+
+static void s_local_window(struct sim_ep *ep)
+{
+	extra = extra_new(ep->node, XROCE_LOCAL_WRITE | REMOTE, true);
+	extra->mr.kind = sim_below(2) ? XROCE_MW_1 : XROCE_MW_2;
+	extra->mr.qpn = ep->qp.hot.qpn;
+}
+
 /* A queue beside the one that the peer receives from. */
 static struct sim_srq *other_srq(struct sim_ep *ep)
 {
@@ -308,6 +323,9 @@ static const struct err_case {
 	{ "WRITE, wrap", W_, ACC, 0, EV_ACC, NULL, t_wrap, 1 },
 	{ "READ, wrap", R_, ACC, 0, EV_ACC, NULL, t_wrap, 1 },
 	{ "CAS, wrap", CS_, ACC, 0, EV_ACC, NULL, t_wrap, 1 },
+	{ "WRITE, another QP's window", W_, ACC, 0, EV_ACC, s_other_window, t_extra, 1 },
+	{ "READ, another QP's window", R_, ACC, 0, EV_ACC, s_other_window, t_extra, 1 },
+	{ "CAS, another QP's window", CS_, ACC, 0, EV_ACC, s_other_window, t_extra, 1 },
 	{ "WRITE, no right", W_, ACC, 0, EV_ACC, s_no_write, t_extra, 1 },
 	{ "READ, no right", R_, ACC, 0, EV_ACC, s_no_read, t_extra, 1 },
 	{ "FADD, no right", FA_, ACC, 0, EV_ACC, s_no_atomic, t_extra, 1 },
@@ -329,6 +347,8 @@ static const struct err_case {
 	  1 },
 	{ "READ, local read-only", R_, PROT, 0, 0, s_local_ro, t_local_extra,
 	  1 },
+	{ "WRITE, local window", W_, PROT, 0, 0, s_local_window, t_local_extra, 1 },
+	{ "READ, local window", R_, PROT, 0, 0, s_local_window, t_local_extra, 1 },
 	{ "WRITE, local above", W_, PROT, 0, 0, NULL, t_local_above, 1 },
 	{ "READ, local above", R_, PROT, 0, 0, NULL, t_local_above, 1 },
 	{ "bad opcode", W_, QPOP, 0, 0, NULL, t_opcode, 1 },

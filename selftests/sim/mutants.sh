@@ -266,6 +266,10 @@ bug owed-before answer '	qp->hot.resp_flags |= XROCE_RESP_ACK;
 bug owed-beyond answer '	qp->resp.rd_end = qp->hot.epsn;\n' ''
 bug owed-since answer 'rd->owes = f->psn;' ';'
 bug owed-twice answer ' || rd->owes == XROCE_PSN_NONE)' ')'
+bug owed-ever tx '\tcmpxchg(&qp->dev->turn[1], qp->since, 0);\n' ''
+bug turn-early tx 'now - qp->since >= XROCE_TURN_AGE' '1'
+bug window-local copy '(mr->kind < XROCE_MW_1 || access & XROCE_REMOTE) &&' ''
+bug window-any copy '(mr->kind != XROCE_MW_2 || mr->qpn == qp->hot.qpn)' '1'
 bug owed-turn tx ' ||
 	       qp->hot.state == XROCE_QPS_RESET;' ';'
 bug owed-race tx 'if (!mine && qp->hot.state == XROCE_QPS_RESET)' 'if (0)'

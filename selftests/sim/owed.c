@@ -111,19 +111,34 @@ static void run_owed_read(u64 seed)
 	sim_world_free();
 }
 
-/* For whom there is no room to the end: others do not wait for who has gone. */
+/*
+ * For whom there is no room to the end, on the wire or on this host: it has a turn after
+ * a while, and others do not wait for who has gone.
+ */
 static void run_owed_full(u64 seed)
 {
 	struct sim_ep *ep = begin(0);
+	bool here = sim_chance(5000);
+	u64 *turn, until = sim_now() + 2900 * SIM_US;
 
 	(void)seed;
+	if (here) {
+		ep = &sim_conn_new(W->node[0], W->node[0])->ep[0];
+		sim_connect(ep->conn, true);
+	}
+	turn = ep->peer->node->dev.turn;
 	W->take = take_no_ack;
 	post(ep, XROCE_WR_RDMA_WRITE, false);
-	sim_run_until(sim_now() + sim_range(5000, 15000) * SIM_US);
+	while (sim_now() < until) {
+		sim_run_until(sim_now() + 20 * SIM_US);
+		sim_check(!turn[0] && !turn[1], "a turn, before others had theirs");
+	}
+	sim_run_until(until + sim_range(2, 12) * SIM_MS);
 	sim_check(ep->peer->qp.full, "there was room");
+	if (sim_chance(5000))
+		cmpxchg(&turn[here], 0, ep->peer->qp.since);
 	xroce_qp_kill(&ep->peer->qp);
-	sim_check(!W->node[1]->dev.turn[0] && !W->node[1]->dev.turn[1],
-		  "it is the turn of who has gone");
+	sim_check(!turn[0] && !turn[1], "it is the turn of who has gone");
 	sim_world_free();
 }
 
