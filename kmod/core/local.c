@@ -13,11 +13,13 @@
  * @key: the L_Key or R_Key
  *
  * What was registered by a work request, and no window is bound to it, or a type 2
- * window that this QP has bound (IBTA 10.6.7.2.7). Return: was it done.
+ * window that this QP has bound (IBTA 10.6.7.2.7). A region may be invalid already: its
+ * owner and the peer may both end it. Return: was it done.
  */
 bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 {
 	struct xroce_mr *mr = xroce_env_mr(qp->dev, key);
+	u32 was = XROCE_KEY_VALID;
 	bool claimed, done;
 
 	if (!mr || mr->pd != pd ||
@@ -25,11 +27,15 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 	    (mr->kind == XROCE_MW_2 && READ_ONCE(mr->qpn) != qp->hot.qpn) ||
 	    atomic_cmpxchg(&mr->windows, 0, -1))
 		return false;
-	claimed = xroce_mr_claim(mr, XROCE_KEY_VALID);
+	claimed = xroce_mr_claim(mr, was);
+	if (!claimed && mr->kind == XROCE_MR_FAST) {
+		was = XROCE_KEY_INVALID;
+		claimed = xroce_mr_claim(mr, was);
+	}
 	done = claimed && mr->key == key &&
 	       (mr->kind != XROCE_MW_2 || mr->qpn == qp->hot.qpn);
 	if (claimed)
-		xroce_mr_release(mr, done ? XROCE_KEY_INVALID : XROCE_KEY_VALID);
+		xroce_mr_release(mr, done ? XROCE_KEY_INVALID : was);
 	atomic_set(&mr->windows, 0);
 	return done;
 }

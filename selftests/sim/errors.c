@@ -517,6 +517,50 @@ static void run_case(const struct err_case *e, bool bad_net)
 	sim_world_free();
 }
 
+static void post_inv(struct sim_ep *ep, u8 opcode, u32 key)
+{
+	struct xroce_send_wqe *w = sim_sq_slot(ep);
+
+	w->opcode = opcode;
+	w->flags = XROCE_WR_SIGNALED;
+	w->inv_rkey = key;
+	ep->sq_prod++;
+	sim_sq_push(ep, false);
+	sim_run_until(sim_now() + SIM_MS);
+}
+
+/* Its owner and the peer end a region, in either order; a window is ended once. */
+static void run_inv_again(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep = &sim_pair(&cfg)->ep[0], *peer = ep->peer;
+	struct sim_region *r;
+	bool remote;
+	u32 i;
+
+	(void)seed;
+	W->checks_off = true;
+	peer->qp.req.trusted = true;
+	sim_post_recvs(peer);
+	r = sim_region_new(peer->node, 64, REMOTE, sim_ep_pd(peer));
+	r->mr.kind = XROCE_MR_FAST;
+	for (i = 0; i < 6; i++) {
+		remote = sim_chance(5000);
+		post_inv(remote ? ep : peer,
+			 remote ? XROCE_WR_SEND_WITH_INV : XROCE_WR_LOCAL_INV, r->mr.key);
+		sim_check(r->mr.state == XROCE_KEY_INVALID, "key state %u", r->mr.state);
+		sim_check(ep->qp.hot.state == XROCE_QPS_RTS &&
+			  peer->qp.hot.state == XROCE_QPS_RTS, "states %u and %u, remote %d",
+			  ep->qp.hot.state, peer->qp.hot.state, remote);
+	}
+	r->mr.kind = XROCE_MW_2;
+	r->mr.qpn = peer->qp.hot.qpn;
+	post_inv(remote ? ep : peer, remote ? XROCE_WR_SEND_WITH_INV : XROCE_WR_LOCAL_INV,
+		 r->mr.key);
+	sim_check(peer->qp.hot.state == XROCE_QPS_ERR, "state %u", peer->qp.hot.state);
+	sim_world_free();
+}
+
 static void run_errors(u64 seed)
 {
 	u32 i;
@@ -627,6 +671,7 @@ static void run_revoke(u64 seed)
 const struct sim_scenario sim_error_scenarios[] = {
 	{ "errors", "every cause, and its status on both sides", run_errors, 0,
 	  20 },
+	{ "inv-again", "a region is ended by two", run_inv_again, 0, 40 },
 	{ "errors-bad", "the same on a bad network", run_errors_bad, 0, 20 },
 	{ "too-many", "more READs outstanding than agreed", run_too_many, 0,
 	  50 },

@@ -268,6 +268,8 @@ bug owed-since answer 'rd->owes = f->psn;' ';'
 bug owed-twice answer ' || rd->owes == XROCE_PSN_NONE)' ')'
 bug owed-ever tx '\tcmpxchg(&qp->dev->turn[1], qp->since, 0);\n' ''
 bug turn-early tx 'now - qp->since >= XROCE_TURN_AGE' '1'
+bug inv-again local 'if (!claimed && mr->kind == XROCE_MR_FAST) {' 'if (0) {'
+bug inv-window local '!claimed && mr->kind == XROCE_MR_FAST' '!claimed'
 bug window-local copy '(mr->kind < XROCE_MW_1 || access & XROCE_REMOTE) &&' ''
 bug window-any copy '(mr->kind != XROCE_MW_2 || mr->qpn == qp->hot.qpn)' '1'
 bug owed-turn tx ' ||
