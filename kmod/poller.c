@@ -12,6 +12,7 @@
 #include <linux/sched/vhost_task.h>
 #include <linux/signal.h>
 #include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
 #include "xroce.h"
@@ -29,6 +30,9 @@
  * @last: when something was found; the thread's
  * @awake: it looks at the rings of @qps; the thread's
  * @rung: there was a doorbell, which the thread has not seen; RCU: a waker's
+ * @freed: its context is gone
+ * @told: the thread knows that, and looks no more; the thread's
+ * @ends: two have to say so before it is waited for: who frees it, and the thread
  * @end: waits for the thread to be gone
  */
 struct xroce_poller {
@@ -40,10 +44,20 @@ struct xroce_poller {
 	u64 last;
 	bool awake;
 	bool rung;
+	bool freed;
+	bool told;
+	atomic_t ends;
 	struct work_struct end;
 };
 
 static struct workqueue_struct *poller_wq;
+static atomic_t pollers;
+
+static void poller_gone(struct xroce_poller *p)
+{
+	if (atomic_inc_return(&p->ends) == 2)
+		queue_work(poller_wq, &p->end);
+}
 
 static void poller_run(struct xroce_qp *qp)
 {
@@ -95,6 +109,12 @@ static bool poller_fn(void *data)
 	bool found;
 	u64 now;
 
+	if (READ_ONCE(p->freed)) {
+		if (!p->told)
+			poller_gone(p);
+		p->told = true;
+		return false;
+	}
 	if (!p->awake && !READ_ONCE(p->rung))
 		return false;
 	__set_current_state(TASK_RUNNING);
@@ -125,6 +145,8 @@ static void poller_killed(void *data)
 	/* Rung for ever, so that nobody wakes it: older kernels do not keep its task. */
 	WRITE_ONCE(p->rung, true);
 	synchronize_rcu();
+	if (!p->told)
+		poller_gone(p);
 }
 
 /**
@@ -168,6 +190,19 @@ void xroce_poller_del(struct xroce_kqp *kqp)
 	list_del(&kqp->poll_node);
 }
 
+static void poller_end(struct work_struct *work)
+{
+	struct xroce_poller *p = container_of(work, struct xroce_poller, end);
+
+	if (XROCE_HAVE_POLLER)
+		vhost_task_stop(p->task);
+	mutex_destroy(&p->mutex);
+	put_pid(p->tgid);
+	kfree(p);
+	if (atomic_dec_and_test(&pollers))
+		wake_up_var(&pollers);
+}
+
 /**
  * xroce_poller_new() - give the calling process the thread of a context of its
  * @us: its idle time, us
@@ -188,6 +223,7 @@ struct xroce_poller *xroce_poller_new(u32 us)
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&p->mutex);
 	INIT_LIST_HEAD(&p->qps);
+	INIT_WORK(&p->end, poller_end);
 	p->idle = us * (u64)NSEC_PER_USEC;
 	/* A signal would have it fail, and then ib_core's ioctl() forgets a task. */
 	siginitsetinv(&all, sigmask(SIGKILL));
@@ -200,19 +236,9 @@ struct xroce_poller *xroce_poller_new(u32 us)
 		return ERR_PTR(-ENOMEM);
 	}
 	p->tgid = get_pid(task_tgid(current));
+	atomic_inc(&pollers);
 	vhost_task_start(p->task);
 	return p;
-}
-
-static void poller_end(struct work_struct *work)
-{
-	struct xroce_poller *p = container_of(work, struct xroce_poller, end);
-
-	if (XROCE_HAVE_POLLER)
-		vhost_task_stop(p->task);
-	mutex_destroy(&p->mutex);
-	put_pid(p->tgid);
-	kfree(p);
 }
 
 /**
@@ -220,12 +246,13 @@ static void poller_end(struct work_struct *work)
  * @p: the poller
  *
  * Does not wait: a process that is stopped, or frozen, ends none of its threads, and
- * no device, netdev or namespace waits for that.
+ * no device, netdev, namespace or other thread's end waits for that.
  */
 void xroce_poller_free(struct xroce_poller *p)
 {
-	INIT_WORK(&p->end, poller_end);
-	queue_work(poller_wq, &p->end);
+	WRITE_ONCE(p->freed, true);
+	xroce_poller_ring(p);
+	poller_gone(p);
 }
 
 /**
@@ -233,6 +260,7 @@ void xroce_poller_free(struct xroce_poller *p)
  */
 void xroce_poller_exit(void)
 {
+	wait_var_event(&pollers, !atomic_read(&pollers));
 	destroy_workqueue(poller_wq);
 }
 
