@@ -35,6 +35,13 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
+/* Of struct dma_buf_attach_ops, renamed in 7.x. */
+#ifdef XROCE_HAVE_INVALIDATE_MAPPINGS
+#define xroce_move_notify	invalidate_mappings
+#else
+#define xroce_move_notify	move_notify
+#endif
+
 /* Before 6.14 crc32_le() uses no vector instructions; the shash "crc32" does. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 #define XROCE_CRC_SHASH

@@ -6,6 +6,7 @@
  * kernel consumer. Windows borrow their region's list.
  */
 #include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
 #include <linux/random.h>
 #include <rdma/ib_umem.h>
 
@@ -88,10 +89,52 @@ static int dmabuf_check(const struct dma_buf *dmabuf, u64 offset, u64 length, in
 	return dmabuf_allows(dmabuf, access);
 }
 
+/* Never: it is pinned. */
+static void dmabuf_moves(struct dma_buf_attachment *attach)
+{
+}
+
+static const struct dma_buf_attach_ops dmabuf_ops = {
+	.xroce_move_notify = dmabuf_moves,
+};
+
+/* Exporters that move their memory do not until it is unpinned, others while one is attached. */
+static struct dma_buf_attachment *dmabuf_attach(struct dma_buf *dmabuf, struct device *dev)
+{
+	struct dma_buf_attachment *attach;
+	int err;
+
+	/* An attachment of the other kind would be mapped for a device, which there is not. */
+	if (!dma_buf_is_dynamic(dmabuf))
+		return dma_buf_attach(dmabuf, dev);
+	attach = dma_buf_dynamic_attach(dmabuf, dev, &dmabuf_ops, NULL);
+	if (IS_ERR(attach))
+		return attach;
+	dma_resv_lock(dmabuf->resv, NULL);
+	err = dma_buf_pin(attach);
+	dma_resv_unlock(dmabuf->resv);
+	if (!err)
+		return attach;
+	dma_buf_detach(dmabuf, attach);
+	return ERR_PTR(err);
+}
+
+static void dmabuf_detach(struct dma_buf_attachment *attach)
+{
+	struct dma_buf *dmabuf = attach->dmabuf;
+
+	if (dma_buf_is_dynamic(dmabuf)) {
+		dma_resv_lock(dmabuf->resv, NULL);
+		dma_buf_unpin(attach);
+		dma_resv_unlock(dmabuf->resv);
+	}
+	dma_buf_detach(dmabuf, attach);
+}
+
 /*
  * Another device's memory as the CPU sees it: one block, which its exporter keeps
- * where it is while it is mapped, and which is accounted to whom it made it for.
- * That the CPU is at it is said for as long: packets cannot sleep to say it.
+ * where it is, and which is accounted to whom it made it for. That the CPU is at it is
+ * said for as long: packets cannot sleep to say it.
  */
 static int mr_map_dmabuf(struct xroce_kmr *kmr, int fd, u64 offset, u64 length, int access)
 {
@@ -100,17 +143,23 @@ static int mr_map_dmabuf(struct xroce_kmr *kmr, int fd, u64 offset, u64 length, 
 
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
-	err = dmabuf_check(dmabuf, offset, length, access) ?:
-	      dma_buf_vmap_unlocked(dmabuf, &kmr->map);
+	err = dmabuf_check(dmabuf, offset, length, access);
 	if (err)
 		goto err_put;
-	if (kmr->map.is_iomem)
-		err = -EOPNOTSUPP;
-	else
-		err = dma_buf_begin_cpu_access(dmabuf, DMA_BIDIRECTIONAL);
+	kmr->attach = dmabuf_attach(dmabuf, &kmr->link->ib.dev);
+	err = PTR_ERR_OR_ZERO(kmr->attach);
 	if (err)
+		goto err_put;
+	err = dma_buf_begin_cpu_access(dmabuf, DMA_BIDIRECTIONAL);
+	if (err)
+		goto err_detach;
+	err = dma_buf_vmap_unlocked(dmabuf, &kmr->map);
+	if (err)
+		goto err_end;
+	if (kmr->map.is_iomem) {
+		err = -EOPNOTSUPP;
 		goto err_unmap;
-	kmr->dmabuf = dmabuf;
+	}
 	kmr->mr.page = &kmr->map.vaddr;
 	kmr->mr.page_shift = order_base_2(offset + length);
 	kmr->mr.offset = offset;
@@ -118,9 +167,23 @@ static int mr_map_dmabuf(struct xroce_kmr *kmr, int fd, u64 offset, u64 length, 
 
 err_unmap:
 	dma_buf_vunmap_unlocked(dmabuf, &kmr->map);
+err_end:
+	dma_buf_end_cpu_access(dmabuf, DMA_BIDIRECTIONAL);
+err_detach:
+	dmabuf_detach(kmr->attach);
 err_put:
 	dma_buf_put(dmabuf);
 	return err;
+}
+
+static void mr_unmap_dmabuf(struct xroce_kmr *kmr)
+{
+	struct dma_buf *dmabuf = kmr->attach->dmabuf;
+
+	dma_buf_vunmap_unlocked(dmabuf, &kmr->map);
+	dma_buf_end_cpu_access(dmabuf, DMA_BIDIRECTIONAL);
+	dmabuf_detach(kmr->attach);
+	dma_buf_put(dmabuf);
 }
 
 /* A hint that is not ours to follow may be given, a right may not. */
@@ -147,13 +210,10 @@ static struct xroce_kmr *kmr_alloc(struct ib_pd *pd, enum xroce_mr_kind kind)
 
 static void kmr_free(struct xroce_kmr *kmr)
 {
-	if (kmr->dmabuf) {
-		dma_buf_end_cpu_access(kmr->dmabuf, DMA_BIDIRECTIONAL);
-		dma_buf_vunmap_unlocked(kmr->dmabuf, &kmr->map);
-		dma_buf_put(kmr->dmabuf);
-	} else {
+	if (kmr->attach)
+		mr_unmap_dmabuf(kmr);
+	else
 		kvfree(kmr->mr.page);
-	}
 	if (kmr->umem)
 		ib_umem_release(kmr->umem);
 	kfree_rcu(kmr, rcu);
@@ -271,9 +331,9 @@ static struct ib_mr *xroce_ib_rereg_user_mr(struct ib_mr *ib, int flags,
 		iova = ib->iova;
 	}
 	err = mr_check(length, iova, access);
-	if (!err && kmr->dmabuf)
+	if (!err && kmr->attach)
 		err = flags & IB_MR_REREG_TRANS ? -EOPNOTSUPP :
-						  dmabuf_allows(kmr->dmabuf, access);
+						  dmabuf_allows(kmr->attach->dmabuf, access);
 	if (err)
 		return ERR_PTR(err);
 	/* What was pinned to be read is not to be written. */

@@ -220,12 +220,13 @@ static void table_exit(struct xroce_table *t)
  */
 int __init xroce_table_init(void)
 {
-	int err;
+	struct xroce_table *all[] = { &xroce_qps, &xroce_mrs, &xroce_ahs, &xroce_srqs };
+	int i, err = 0;
 
-	err = table_init(&xroce_qps) ?: table_init(&xroce_mrs) ?:
-	      table_init(&xroce_ahs) ?: table_init(&xroce_srqs);
-	if (err)
-		xroce_table_exit();
+	for (i = 0; i < ARRAY_SIZE(all) && !err; i++)
+		err = table_init(all[i]);
+	while (err && i--)
+		table_exit(all[i]);
 	return err;
 }
 

@@ -335,7 +335,7 @@ struct xroce_ibah {
  * @mr: the core's part
  * @link, @pdn: of a window: whose it is, and its protection domain's number
  * @umem: the user's memory that is pinned for it, or NULL
- * @dmabuf, @map: another device's memory, and where it is mapped; or NULL
+ * @attach, @map: to another device's memory, and where it is mapped; or NULL
  * @pages, @max_pages: fast registration: pages listed, and room for them
  */
 struct xroce_kmr {
@@ -345,7 +345,7 @@ struct xroce_kmr {
 	struct xroce_link *link;
 	u32 pdn;
 	struct ib_umem *umem;
-	struct dma_buf *dmabuf;
+	struct dma_buf_attachment *attach;
 	struct iosys_map map;
 	u32 pages;
 	u32 max_pages;

@@ -13,6 +13,7 @@
 #include <rdma/ib_user_verbs.h>
 
 #include "verbs.h"
+#include "../kverbs/module/exporter.h"
 
 #define PAGE	4096u
 #define SIZE	(16 * PAGE)
@@ -333,6 +334,58 @@ static bool anew(struct pair *p, struct share *s)
 	NEED(!ibv_dereg_mr(r), "ibv_dereg_mr");
 	NEED(!ibv_dealloc_pd(other), "ibv_dealloc_pd");
 	return true;
+}
+
+/* There are @users of it, and it moves only if there are none. */
+static bool used(int ex, int users)
+{
+	int is = ioctl(ex, EXPORTER_USERS), err = ioctl(ex, EXPORTER_MOVE) ? errno : 0;
+
+	NEED(is == users, "users %#x, not %#x", is, users);
+	NEED(err == (users ? EBUSY : 0), "moved: %s", strerror(err));
+	return true;
+}
+
+/* An exporter that moves its memory, but not under a region's feet. */
+static bool moves(int ex, bool dynamic)
+{
+	static const int want[] = { EIO, EIO, EIO, EOPNOTSUPP };
+	int fd = ioctl(ex, EXPORTER_MAKE, dynamic), i;
+	struct ibv_mr *r, *again;
+
+	NEED(fd >= 0, "EXPORTER_MAKE: %s", strerror(errno));
+	TRY(used(ex, 0));
+	for (i = dynamic ? 0 : 1; i < 4; i++) {
+		ioctl(ex, EXPORTER_FAIL, 1 << i);
+		r = reg(fd, 0, EXPORTER_SIZE, IOVA, ANY_ACCESS);
+		NEED(!r && errno == want[i], "failure %d: %s", 1 << i, strerror(errno));
+		TRY(used(ex, 0));
+	}
+	ioctl(ex, EXPORTER_FAIL, 0);
+	r = reg(fd, 0, EXPORTER_SIZE, IOVA, ANY_ACCESS);
+	NEED(r, "ibv_reg_dmabuf_mr: %s", strerror(errno));
+	TRY(used(ex, 0x1010100 + dynamic));
+	again = reg(fd, 0, 1, IOVA, ANY_ACCESS);
+	NEED(again, "ibv_reg_dmabuf_mr: %s", strerror(errno));
+	/* mapped once for both, by the kernel */
+	TRY(used(ex, 0x2010200 + 2 * dynamic));
+	NEED(!ibv_dereg_mr(r), "ibv_dereg_mr");
+	TRY(used(ex, 0x1010100 + dynamic));
+	NEED(!ibv_dereg_mr(again), "ibv_dereg_mr");
+	TRY(used(ex, 0));
+	close(fd);
+	return true;
+}
+
+bool test_dmabuf_moves(void)
+{
+	int ex = open(EXPORTER, O_RDWR);
+	bool ok;
+
+	NEED(ex >= 0, "%s: %s", EXPORTER, strerror(errno));
+	ok = moves(ex, true) && moves(ex, false);
+	close(ex);
+	return ok;
 }
 
 static bool with_share(bool (*test)(struct pair *, struct share *))

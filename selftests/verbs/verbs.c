@@ -371,12 +371,12 @@ static void run(const char *name, bool (*test)(void))
 }
 
 /* With something that makes them */
-static void run_dmabuf(const char *name, bool (*test)(void))
+static void run_dmabuf(const char *dev, const char *name, bool (*test)(void))
 {
-	if (!access("/dev/udmabuf", F_OK))
+	if (!access(dev, F_OK))
 		run(name, test);
 	else
-		printf("skip %s # no /dev/udmabuf\n", name);
+		printf("skip %s # no %s\n", name, dev);
 }
 
 static struct ibv_context *open_named(const char *name)
@@ -458,9 +458,10 @@ int main(int argc, char **argv)
 	run("region registered anew", test_rereg);
 	run("region that counts from zero", test_zero_based);
 	run("region registered anew to be written", test_rereg_writable);
-	run_dmabuf("region of a dmabuf", test_dmabuf);
-	run_dmabuf("region of a dmabuf: what is refused", test_dmabuf_rules);
-	run_dmabuf("region of a dmabuf registered anew", test_dmabuf_rereg);
+	run_dmabuf("/dev/udmabuf", "region of a dmabuf", test_dmabuf);
+	run_dmabuf("/dev/udmabuf", "region of a dmabuf: what is refused", test_dmabuf_rules);
+	run_dmabuf("/dev/udmabuf", "region of a dmabuf registered anew", test_dmabuf_rereg);
+	run_dmabuf(EXPORTER, "region of a dmabuf that moves", test_dmabuf_moves);
 	run("XRC: each operation", test_xrc_operations);
 	run("XRC: what is refused", test_xrc_refusals);
 	run("XRC: limit of a receive queue", test_xrc_limit);

@@ -18,6 +18,8 @@ DEVTYPE=xroce
 topo_direct 4500
 label="xroce $XROCE_XDP"
 rdma_devices "$label"
+try "$label: an exporter of dmabufs" insmod ../kverbs/xroce_exporter.ko
 results "$label" r1 timeout 1700 ./verbs "$RDMA1" \
 	"$(gid_index "$RNS1" "$RDMA1" "$V4.1")"
+try "$label: nothing of it is held" rmmod xroce_exporter
 tap_end
