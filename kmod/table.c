@@ -200,6 +200,10 @@ struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key)
 	return e ? &container_of(e, struct xroce_kmr, entry)->mr : NULL;
 }
 
+static struct xroce_table *const tables[] = {
+	&xroce_qps, &xroce_mrs, &xroce_ahs, &xroce_srqs
+};
+
 static int table_init(struct xroce_table *t)
 {
 	xa_init(&t->xa);
@@ -220,13 +224,12 @@ static void table_exit(struct xroce_table *t)
  */
 int __init xroce_table_init(void)
 {
-	struct xroce_table *all[] = { &xroce_qps, &xroce_mrs, &xroce_ahs, &xroce_srqs };
 	int i, err = 0;
 
-	for (i = 0; i < ARRAY_SIZE(all) && !err; i++)
-		err = table_init(all[i]);
+	for (i = 0; i < ARRAY_SIZE(tables) && !err; i++)
+		err = table_init(tables[i]);
 	while (err && i--)
-		table_exit(all[i]);
+		table_exit(tables[i]);
 	return err;
 }
 
@@ -235,8 +238,8 @@ int __init xroce_table_init(void)
  */
 void xroce_table_exit(void)
 {
-	table_exit(&xroce_qps);
-	table_exit(&xroce_mrs);
-	table_exit(&xroce_ahs);
-	table_exit(&xroce_srqs);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(tables); i++)
+		table_exit(tables[i]);
 }

@@ -38,6 +38,7 @@ static void xroce_resp_unanswered(struct xroce_qp *qp, const struct xroce_rd *rd
 	if (rd && rd->again)
 		return;
 	xroce_resp_mute(qp);
+	/* It has been answered in part, or another has the slot. */
 	if (!rd || psn != rd->psn || rd->owes == XROCE_PSN_NONE)
 		return;
 	qp->hot.resp_flags |= XROCE_RESP_ACK;

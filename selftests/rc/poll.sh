@@ -116,7 +116,10 @@ rdma_down
 try "$label: link gone, no thread is left but the stopped" \
 	wait_for 20 eval '[ "$(threads)" -le 1 ]'
 # workers are few, and others' threads are to end too
-waits() { ! cat /proc/[0-9]*/stack 2>/dev/null | grep vhost_task_stop; }
+waits() {
+	cat /proc/self/stack >/dev/null || return 4
+	! cat /proc/[0-9]*/stack 2>/dev/null | grep vhost_task_stop
+}
 try "$label: nobody waits for that" waits
 kill -9 "$far" "$near" 2> /dev/null
 bg_end "$far" 2> /dev/null

@@ -135,6 +135,7 @@ static void run_owed_full(u64 seed)
 	}
 	sim_run_until(until + sim_range(2, 12) * SIM_MS);
 	sim_check(ep->peer->qp.full, "there was room");
+	/* Its turn may have come just now. */
 	if (sim_chance(5000))
 		cmpxchg(&turn[here], 0, ep->peer->qp.since);
 	xroce_qp_kill(&ep->peer->qp);

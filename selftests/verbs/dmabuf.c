@@ -347,9 +347,10 @@ static bool used(int ex, int users)
 }
 
 /* An exporter that moves its memory, but not under a region's feet. */
-static bool moves(int ex, bool dynamic)
+static bool moves(struct pair *p, int ex, bool dynamic)
 {
 	static const int want[] = { EIO, EIO, EIO, EOPNOTSUPP };
+	int one = EXPORTER_ATTACH + EXPORTER_ACCESS + dynamic * EXPORTER_PIN;
 	int fd = ioctl(ex, EXPORTER_MAKE, dynamic), i;
 	struct ibv_mr *r, *again;
 
@@ -364,26 +365,37 @@ static bool moves(int ex, bool dynamic)
 	ioctl(ex, EXPORTER_FAIL, 0);
 	r = reg(fd, 0, EXPORTER_SIZE, IOVA, ANY_ACCESS);
 	NEED(r, "ibv_reg_dmabuf_mr: %s", strerror(errno));
-	TRY(used(ex, 0x1010100 + dynamic));
+	TRY(used(ex, one + EXPORTER_MAP));
+	fill(0, 0, LEN, 3);
+	TRY(reach(p, IBV_WR_RDMA_WRITE, r->rkey, IOVA, LEN, IBV_WC_SUCCESS));
 	again = reg(fd, 0, 1, IOVA, ANY_ACCESS);
 	NEED(again, "ibv_reg_dmabuf_mr: %s", strerror(errno));
 	/* mapped once for both, by the kernel */
-	TRY(used(ex, 0x2010200 + 2 * dynamic));
+	TRY(used(ex, 2 * one + EXPORTER_MAP));
 	NEED(!ibv_dereg_mr(r), "ibv_dereg_mr");
-	TRY(used(ex, 0x1010100 + dynamic));
+	TRY(used(ex, one + EXPORTER_MAP));
 	NEED(!ibv_dereg_mr(again), "ibv_dereg_mr");
 	TRY(used(ex, 0));
+	/* where it is now */
+	r = reg(fd, 0, EXPORTER_SIZE, IOVA, ANY_ACCESS);
+	NEED(r, "ibv_reg_dmabuf_mr: %s", strerror(errno));
+	fill(0, 0, LEN, 4);
+	TRY(reach(p, IBV_WR_RDMA_READ, r->rkey, IOVA, LEN, IBV_WC_SUCCESS));
+	TRY(same(0, 0, LEN, 3));
+	NEED(!ibv_dereg_mr(r), "ibv_dereg_mr");
 	close(fd);
 	return true;
 }
 
 bool test_dmabuf_moves(void)
 {
-	int ex = open(EXPORTER, O_RDWR);
+	int ex = open("/dev/" EXPORTER, O_RDWR);
+	struct pair p = {};
 	bool ok;
 
 	NEED(ex >= 0, "%s: %s", EXPORTER, strerror(errno));
-	ok = moves(ex, true) && moves(ex, false);
+	ok = pair_make(&p, 64) && moves(&p, ex, true) && moves(&p, ex, false);
+	pair_free(&p);
 	close(ex);
 	return ok;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "verbs.h"
+#include "../kverbs/module/exporter.h"
 
 struct ibv_context *ctx;
 struct ibv_pd *pd;
@@ -461,7 +462,7 @@ int main(int argc, char **argv)
 	run_dmabuf("/dev/udmabuf", "region of a dmabuf", test_dmabuf);
 	run_dmabuf("/dev/udmabuf", "region of a dmabuf: what is refused", test_dmabuf_rules);
 	run_dmabuf("/dev/udmabuf", "region of a dmabuf registered anew", test_dmabuf_rereg);
-	run_dmabuf(EXPORTER, "region of a dmabuf that moves", test_dmabuf_moves);
+	run_dmabuf("/dev/" EXPORTER, "region of a dmabuf that moves", test_dmabuf_moves);
 	run("XRC: each operation", test_xrc_operations);
 	run("XRC: what is refused", test_xrc_refusals);
 	run("XRC: limit of a receive queue", test_xrc_limit);

@@ -117,7 +117,6 @@ bool test_dmabuf(void);
 bool test_dmabuf_rules(void);
 bool test_dmabuf_rereg(void);
 bool test_dmabuf_moves(void);
-#define EXPORTER	"/dev/xroce_exporter"
 /* limits.c */
 bool test_capabilities(void);
 bool test_longest(void);

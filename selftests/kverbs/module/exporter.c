@@ -21,18 +21,17 @@ MODULE_IMPORT_NS(DMA_BUF);
 MODULE_IMPORT_NS("DMA_BUF");
 #endif
 
-/* One dmabuf; @users: of it, as EXPORTER_USERS says; @fail: as EXPORTER_FAIL does */
+/*
+ * One dmabuf, in either half of @mem, from @at on; @users: of it, as EXPORTER_USERS
+ * says; @fail: as EXPORTER_FAIL does
+ */
 struct ex {
 	struct kref ref;
 	void *mem;
+	u32 at;
 	atomic_t users;
 	unsigned long fail;
 };
-
-#define PIN	1
-#define ATTACH	0x100
-#define MAP	0x10000
-#define ACCESS	0x1000000
 
 static void ex_free(struct kref *ref)
 {
@@ -46,9 +45,9 @@ static int ex_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
 	struct ex *ex = dmabuf->priv;
 
-	if (ex->fail & 2)
+	if (ex->fail & EXPORTER_NO_ATTACH)
 		return -EIO;
-	atomic_add(ATTACH, &ex->users);
+	atomic_add(EXPORTER_ATTACH, &ex->users);
 	return 0;
 }
 
@@ -56,16 +55,16 @@ static void ex_detach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
 	struct ex *ex = dmabuf->priv;
 
-	atomic_sub(ATTACH, &ex->users);
+	atomic_sub(EXPORTER_ATTACH, &ex->users);
 }
 
 static int ex_pin(struct dma_buf_attachment *attach)
 {
 	struct ex *ex = attach->dmabuf->priv;
 
-	if (ex->fail & 1)
+	if (ex->fail & EXPORTER_NO_PIN)
 		return -EIO;
-	atomic_add(PIN, &ex->users);
+	atomic_add(EXPORTER_PIN, &ex->users);
 	return 0;
 }
 
@@ -73,7 +72,7 @@ static void ex_unpin(struct dma_buf_attachment *attach)
 {
 	struct ex *ex = attach->dmabuf->priv;
 
-	atomic_sub(PIN, &ex->users);
+	atomic_sub(EXPORTER_PIN, &ex->users);
 }
 
 /* For a device: there is none. */
@@ -91,9 +90,9 @@ static int ex_begin(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct ex *ex = dmabuf->priv;
 
-	if (ex->fail & 4)
+	if (ex->fail & EXPORTER_NO_ACCESS)
 		return -EIO;
-	atomic_add(ACCESS, &ex->users);
+	atomic_add(EXPORTER_ACCESS, &ex->users);
 	return 0;
 }
 
@@ -101,7 +100,7 @@ static int ex_end(struct dma_buf *dmabuf, enum dma_data_direction dir)
 {
 	struct ex *ex = dmabuf->priv;
 
-	atomic_sub(ACCESS, &ex->users);
+	atomic_sub(EXPORTER_ACCESS, &ex->users);
 	return 0;
 }
 
@@ -109,11 +108,11 @@ static int ex_vmap(struct dma_buf *dmabuf, struct iosys_map *map)
 {
 	struct ex *ex = dmabuf->priv;
 
-	if (ex->fail & 8)
-		iosys_map_set_vaddr_iomem(map, (void __iomem *)ex->mem);
+	if (ex->fail & EXPORTER_IOMEM)
+		iosys_map_set_vaddr_iomem(map, (void __iomem *)(ex->mem + ex->at));
 	else
-		iosys_map_set_vaddr(map, ex->mem);
-	atomic_add(MAP, &ex->users);
+		iosys_map_set_vaddr(map, ex->mem + ex->at);
+	atomic_add(EXPORTER_MAP, &ex->users);
 	return 0;
 }
 
@@ -121,7 +120,7 @@ static void ex_vunmap(struct dma_buf *dmabuf, struct iosys_map *map)
 {
 	struct ex *ex = dmabuf->priv;
 
-	atomic_sub(MAP, &ex->users);
+	atomic_sub(EXPORTER_MAP, &ex->users);
 }
 
 static void ex_release(struct dma_buf *dmabuf)
@@ -158,6 +157,18 @@ static int ex_make(struct ex *ex, bool dynamic)
 	return dma_buf_fd(dmabuf, O_CLOEXEC);
 }
 
+static int ex_move(struct ex *ex)
+{
+	void *from = ex->mem + ex->at;
+
+	if (atomic_read(&ex->users) & (EXPORTER_MAP - 1))
+		return -EBUSY;
+	ex->at = EXPORTER_SIZE - ex->at;
+	memcpy(ex->mem + ex->at, from, EXPORTER_SIZE);
+	memset(from, 0xee, EXPORTER_SIZE);
+	return 0;
+}
+
 static long ex_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct ex *ex = file->private_data;
@@ -166,9 +177,7 @@ static long ex_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case EXPORTER_MAKE:
 		return ex_make(ex, arg);
 	case EXPORTER_MOVE:
-		if (atomic_read(&ex->users) & (MAP - 1))
-			return -EBUSY;
-		return 0;
+		return ex_move(ex);
 	case EXPORTER_USERS:
 		return atomic_read(&ex->users);
 	case EXPORTER_FAIL:
@@ -186,7 +195,7 @@ static int ex_open(struct inode *inode, struct file *file)
 	if (!ex)
 		return -ENOMEM;
 	kref_init(&ex->ref);
-	ex->mem = vzalloc(EXPORTER_SIZE);
+	ex->mem = vzalloc(2 * EXPORTER_SIZE);
 	if (!ex->mem) {
 		kfree(ex);
 		return -ENOMEM;
@@ -212,7 +221,7 @@ static const struct file_operations ex_fops = {
 
 static struct miscdevice ex_dev = {
 	.minor = MISC_DYNAMIC_MINOR,
-	.name = "xroce_exporter",
+	.name = EXPORTER,
 	.fops = &ex_fops,
 };
 
