@@ -668,6 +668,75 @@ static void run_revoke(u64 seed)
 	sim_world_free();
 }
 
+/* A packet inside a message for an XRC SRQ: it names another, and says it begins one. */
+static struct {
+	struct sim_ep *to;
+	u32 seen;
+	bool first;
+	u32 len;
+	u8 buf[5000];
+} strayed;
+
+static bool stray_hook(struct sim_ep *from, const u8 *buf, u32 len,
+		       const struct xroce_pkt *p)
+{
+	u32 l3 = buf[0] >> 4 == 4 ? 28 : 48, n;
+
+	if (from->peer != strayed.to || !(p->info & XROCE_OP_REQUEST))
+		return false;
+	n = other_srq(from)->number;
+	if (strayed.seen++ == 1) {
+		strayed.len = len;
+		memcpy(strayed.buf, buf, len);
+		if (strayed.first)
+			strayed.buf[l3] &= 0xe0;	/* SEND_FIRST */
+		strayed.buf[l3 + 13] = n >> 16;
+		strayed.buf[l3 + 14] = n >> 8;
+		strayed.buf[l3 + 15] = n;
+		wire_icrc_set(strayed.buf, len);
+	}
+	return strayed.seen > 1;
+}
+
+/* @first: a program has made the QP forget that it is inside a message. */
+static void run_xrc_stray(u64 seed)
+{
+	struct sim_cfg cfg = err_cfg(false, true);
+	struct sim_opt opt = { .nsge = 1, .signaled = true };
+	struct sim_srq *other;
+	struct sim_ep *ep;
+	u32 taken;
+
+	cfg.mtu_shift = 8;
+	ep = &sim_pair(&cfg)->ep[0];
+	W->checks_off = true;
+	while (!other_srq(ep))
+		sim_xsrq(ep->peer->node);
+	other = other_srq(ep);
+	other->rq.pd = ep->peer->srq->rq.pd;	/* keys do not tell them apart */
+	sim_srq_fill(other);
+	sim_srq_fill(ep->peer->srq);
+	memset(&strayed, 0, sizeof(strayed));
+	strayed.to = ep->peer;
+	strayed.first = seed & 1;
+	opt.wr = strayed.first || sim_chance(5000) ? S_ : W_;
+	opt.len = sim_range(2 * ep->mtu + 1, 3 * ep->mtu);
+	W->drop = stray_hook;
+	sim_check(sim_post(ep, &opt), "no room");
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(strayed.seen == 3 && ep->peer->qp.hot.msg, "%u packets", strayed.seen);
+	if (strayed.first)
+		ep->peer->qp.hot.msg = 0;
+	taken = other->rq.ring->cons;
+	sim_raw_rx(ep->peer->node, strayed.buf, strayed.len, false);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(ep->qp.hot.state == XROCE_QPS_ERR &&
+		  ep->peer->qp.hot.state == XROCE_QPS_ERR, "states %u and %u",
+		  ep->qp.hot.state, ep->peer->qp.hot.state);
+	sim_check(other->rq.ring->cons == taken, "a receive of the other queue is taken");
+	sim_world_free();
+}
+
 const struct sim_scenario sim_error_scenarios[] = {
 	{ "errors", "every cause, and its status on both sides", run_errors, 0,
 	  20 },
@@ -675,6 +744,7 @@ const struct sim_scenario sim_error_scenarios[] = {
 	{ "errors-bad", "the same on a bad network", run_errors_bad, 0, 20 },
 	{ "too-many", "more READs outstanding than agreed", run_too_many, 0,
 	  50 },
+	{ "xrc-stray", "a message for an XRC SRQ goes on for another", run_xrc_stray, 0, 40 },
 	{ "revoke", "memory revoked while it is used", run_revoke, 0, 200 },
 	{ NULL, NULL, NULL, 0, 0 }
 };

@@ -377,6 +377,7 @@ bug sqe-is-err req 'xroce_qp_send_error(qp);' 'xroce_qp_error(qp);'
 bug sqe-no-flush qp 'qp->hot.max = qp->hot.next;\n\txroce_qp_flush_sends(qp);' \
 	'qp->hot.max = qp->hot.next;'
 bug sqe-part qp '(s32)(end - req->head) > 0' '0'
+bug sqe-any-index qp '\t\tif (req->head == head)\n\t\t\treturn;' ''
 bug sqe-no-late-flush tx \
 	'else if (qp->hot.state == XROCE_QPS_SQE)\n\t\t\txroce_qp_send_error(qp);' ''
 bug sqe-deaf rx 'case XROCE_QPS_SQE:\n' ''
@@ -389,6 +390,9 @@ bug sqd-fails req 'if (!e->started && qp->hot.state == XROCE_QPS_SQD)' 'if (0)'
 bug ud-any-length dgram 'if (pkt->payload_len > XROCE_MAX_MTU) {' 'if (0) {'
 
 # shared receive queues
+bug xrc-changed resp 'resp->srqn == pkt->xrcsrq && ' ''
+bug xrc-changed-first resp 'pkt->info & XROCE_OP_FIRST && !resp->wqe_held' \
+	'pkt->info & XROCE_OP_FIRST'
 bug xrc-any-domain resp 'if (rq->xrcd != qp->xrcd) {' 'if (0) {'
 bug xrc-held resp '\txroce_env_srq_put(qp->rq);\n' ''
 bug xrc-held-refused resp '\t\txroce_env_srq_put(rq);\n' ''
@@ -449,6 +453,7 @@ bug place-refused pass 'if (xroce_resp_execute(p->qp, &p->krx.rx))' \
 	'if (xroce_resp_execute(p->qp, &p->krx.rx) && 0)'
 bug pass-any-icrc pass 'if (xroce_rx_icrc_ok(rx))' 'if (1)'
 bug pass-fatal-heard pass '|| p->qp->resp.fatal)\n\t\treturn NULL;' ')\n\t\treturn NULL;'
+bug pass-last-word pass 'p->done = true;\n\tp->given = false;' 'p->done = true;'
 bug pass-no-core pass 'if (how == XROCE_PASS_CORE && !p->done)' 'if (0)'
 bug pass-twice pass 'how == XROCE_PASS_CORE && !p->done' '1'
 bug pass-stands-still pass 'hot->epsn = p->hot.epsn & XROCE_PSN_MASK;' ''

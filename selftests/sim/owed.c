@@ -7,11 +7,18 @@
 #include "sim.h"
 
 static struct {
-	u32 how;		/* destroyed, to ERR, to RESET */
+	u32 how;		/* destroyed, to ERR, to RESET, or by a packet */
 	u32 psn;		/* up to here it had heard */
 	struct sim_ep *who;
 	bool done;
 } end;
+
+/* A READ, or its response, that comes once more, or late */
+static struct {
+	u8 buf[256];
+	u32 len;
+	struct sim_ep *ends;	/* when its response is with the device */
+} kept;
 
 static void post(struct sim_ep *ep, u8 wr, bool more)
 {
@@ -41,10 +48,17 @@ static void end_it(struct sim_ep *ep)
 	W->take = NULL;
 	end.done = true;
 	end.psn = ep->qp.hot.epsn;
-	if (end.how == 0)
+	if (end.how == 0) {
 		xroce_qp_kill(&ep->qp);
-	else
+	} else if (end.how == 3) {
+		sim_core_enter();
+		sim_check(xroce_mr_end(&ep->loc->mr), "a window is bound to it");
+		sim_core_leave();
+		sim_raw_rx(ep->node, kept.buf, kept.len, false);
+		sim_check(ep->qp.hot.state == XROCE_QPS_ERR, "state %u", ep->qp.hot.state);
+	} else {
 		sim_ep_state(ep, end.how == 1 ? XROCE_QPS_ERR : XROCE_QPS_RESET);
+	}
 }
 
 static u32 take_no_ack(struct sim_ep *ep, struct xroce_frame **f, u32 n)
@@ -203,14 +217,41 @@ static u32 take_no_answer(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 	return ep == &ep->conn->ep[1] ? 0 : n;
 }
 
+static bool keep_response(struct sim_ep *from, const u8 *buf, u32 len,
+			  const struct xroce_pkt *p)
+{
+	(void)from;
+	if (!(p->info & XROCE_OP_RESPONSE) || len > sizeof(kept.buf))
+		return false;
+	memcpy(kept.buf, buf, len);
+	kept.len = len;
+	return true;
+}
+
+/* Its own READ is answered, but not yet received, and the memory for it goes. */
+static void begin_late(struct sim_ep *ep)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_READ, .len = 8, .nsge = 1,
+			       .status = XROCE_WC_LOC_PROT_ERR };
+
+	kept.len = 0;
+	W->drop = keep_response;
+	sim_check(sim_post(ep, &opt), "no room");
+	sim_run_until(sim_now() + 100 * SIM_US);
+	sim_check(kept.len, "no response");
+	W->drop = NULL;
+}
+
 /* Behind it a READ, whose response the device does not take, or is with it just then. */
 static void run_owed_before(u64 seed)
 {
-	struct sim_ep *ep = begin(sim_below(3));
+	struct sim_ep *ep = begin(sim_below(4));
 	u32 i, n = sim_range(1, 3);
 	u32 before = xroce_psn_add(ep->qp.hot.una, n * 4096 / ep->mtu);
 
 	(void)seed;
+	if (end.how == 3)
+		begin_late(ep->peer);
 	W->take = take_no_answer;
 	for (i = 0; i < n; i++)
 		post(ep, XROCE_WR_RDMA_WRITE, i < n - 1 || sim_chance(5000));
@@ -227,27 +268,21 @@ static void run_owed_before(u64 seed)
 	sim_world_free();
 }
 
-static struct {
-	u8 buf[256];
-	u32 len;
-	struct sim_ep *ends;	/* when its response is with the device */
-} request;
-
 static bool keep_read(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
 {
 	(void)from;
 	if (p->info & XROCE_OP_READ && p->info & XROCE_OP_REQUEST) {
-		sim_check(len <= sizeof(request.buf), "a READ of %u bytes", len);
-		memcpy(request.buf, buf, len);
-		request.len = len;
+		sim_check(len <= sizeof(kept.buf), "a READ of %u bytes", len);
+		memcpy(kept.buf, buf, len);
+		kept.len = len;
 	}
 	return false;
 }
 
 static u32 take_none_end(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
-	if (ep == request.ends && f[0]->is.kind == XROCE_FRAME_RD_RESP) {
-		request.ends = NULL;
+	if (ep == kept.ends && f[0]->is.kind == XROCE_FRAME_RD_RESP) {
+		kept.ends = NULL;
 		end_it(ep);
 		return 0;
 	}
@@ -266,19 +301,19 @@ static void run_owed_again(u64 seed)
 	u32 want;
 
 	(void)seed;
-	request.len = 0;
+	kept.len = 0;
 	W->drop = keep_read;
 	post(ep, XROCE_WR_RDMA_READ, false);
 	sim_run_until(sim_now() + 200 * SIM_US);
 	sim_poll_all();
-	sim_check(request.len && ep->qp.hot.una == ep->qp.hot.next, "no READ");
+	sim_check(kept.len && ep->qp.hot.una == ep->qp.hot.next, "no READ");
 	W->drop = NULL;
-	request.ends = sent ? ep->peer : NULL;
+	kept.ends = sent ? ep->peer : NULL;
 	W->take = take_none_end;
 	post(ep, XROCE_WR_RDMA_WRITE, false);
 	sim_run_until(sim_now() + 100 * SIM_US);
 	sim_check(ep->peer->qp.hot.resp_flags & XROCE_RESP_ACK, "no ACK is owed");
-	sim_raw_rx(ep->peer->node, request.buf, request.len, false);
+	sim_raw_rx(ep->peer->node, kept.buf, kept.len, false);
 	sim_check(ep->peer->qp.resp.rd_active || sent, "it is not to be answered again");
 	want = ep->peer->qp.hot.epsn;
 	if (another && !sent) {

@@ -398,6 +398,26 @@ static void run_sqe_many(u64 seed)
 	sim_world_free();
 }
 
+/* A program's index that is none: what it posted cannot be told, and nobody waits for it. */
+static void run_sqe_index(u64 seed)
+{
+	struct sim_cfg cfg = cfg_of(XROCE_UC);
+	struct sim_ep *ep = &sim_pair(&cfg)->ep[0];
+	struct xroce_ring *ring = ep->qp.req.ring;
+
+	(void)seed;
+	sim_check(unrel_post_bad(ep), "no room");
+	sim_settle_all(SIM_SEC);
+	sim_check(ep->state == SIM_EP_SQE, "state %u", ep->qp.hot.state);
+	W->checks_off = true;
+	ring->prod += ep->sq_depth + 1 + sim_below(1u << 31);
+	ep->u.jump = true;
+	sim_ep_state(ep, XROCE_QPS_RTS);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(ep->qp.hot.state == XROCE_QPS_RTS, "state %u", ep->qp.hot.state);
+	sim_world_free();
+}
+
 /* Others wait for the wire: a datagram does too, whichever way the last one went. */
 static void run_ud_turn(u64 seed)
 {
@@ -779,6 +799,7 @@ const struct sim_scenario sim_service_scenarios[] = {
 	  0, 10 },
 	{ "sqe", "a send fails: all sends are flushed, receive goes on",
 	  run_sqe, 0, 400 },
+	{ "sqe-index", "the way back, past an index that is none", run_sqe_index, 0, 10 },
 	{ "sqe-many", "more than at once, before the way back", run_sqe_many, 0, 3 },
 	{ "ud-turn", "a datagram waits for its own way's turn", run_ud_turn, 0, 20 },
 	{ "ah-gone", "an address handle destroyed in use", run_ah_gone, 0, 50 },
