@@ -210,14 +210,9 @@ static int post_sends(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	uint32_t prod;
 	bool wake;
 
-	/* IBTA C10-96: an immediate error in RESET, INIT and RTR; XRC target */
-	if (ibqp->state < IBV_QPS_RTS || !sq->map.ring) {
-		*bad = wr;
-		return EINVAL;
-	}
 	xroce_lock(&sq->lock);
 	for (prod = sq->prod; wr; wr = wr->next, prod++) {
-		ret = wq_full(sq, prod) ? ENOMEM :
+		ret = !sq->open ? EINVAL : wq_full(sq, prod) ? ENOMEM :
 		      put_send(qp, xroce_slot(&sq->map, prod), wr, mw_type);
 		if (ret) {
 			*bad = wr;
@@ -281,7 +276,7 @@ static int post_recvs(struct xroce_wq *rq, struct ibv_recv_wr *wr,
 
 	xroce_lock(&rq->lock);
 	for (prod = rq->prod; wr; wr = wr->next, prod++) {
-		ret = wq_full(rq, prod) ? ENOMEM :
+		ret = !rq->open ? EINVAL : wq_full(rq, prod) ? ENOMEM :
 		      put_recv(rq, xroce_slot(&rq->map, prod), wr);
 		if (ret) {
 			*bad = wr;
@@ -309,11 +304,6 @@ int xroce_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	int ret, err;
 	bool wake;
 
-	/* IBTA C10-97.2.1; no ring: it receives from an SRQ, or not at all */
-	if (ibqp->state == IBV_QPS_RESET || !rq->map.ring) {
-		*bad = wr;
-		return EINVAL;
-	}
 	ret = post_recvs(rq, wr, bad, &wake);
 	if (!wake)
 		return ret;

@@ -22,13 +22,19 @@ static void wq_exit(struct xroce_wq *wq)
 
 /*
  * In RESET the kernel has set both indices of its own and in the ring to 0 and
- * takes nothing from it; what was posted is forgotten.
+ * takes nothing from it; what was posted is forgotten, since then too.
  */
-static void wq_reset(struct xroce_wq *wq)
+static void wq_state(struct xroce_wq *wq, bool open, bool reset)
 {
+	if (!wq->map.ring)
+		return;
 	xroce_lock(&wq->lock);
-	wq->prod = 0;
-	wq->cons = 0;
+	wq->open = open;
+	if (reset) {
+		wq->prod = 0;
+		wq->cons = 0;
+		__atomic_store_n(&wq->map.ring->prod, 0, __ATOMIC_RELEASE);
+	}
 	xroce_unlock(&wq->lock);
 }
 
@@ -224,6 +230,7 @@ int xroce_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 		struct xroce_modify_qp drv;
 	} cmd = {};
 	struct ib_uverbs_ex_modify_qp_resp resp = {};
+	bool reset;
 	int ret;
 
 	if (mask & IBV_QP_AV)
@@ -236,11 +243,14 @@ int xroce_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	}
 	ret = ibv_cmd_modify_qp_ex(ibqp, attr, mask, &cmd.ibv, sizeof(cmd), &resp,
 				   sizeof(resp));
-	if (ret || !(mask & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
+	if (ret || !(mask & IBV_QP_STATE))
 		return ret;
-	qp_clean(ibqp);
-	wq_reset(&qp->sq);
-	wq_reset(&qp->rq);
+	reset = attr->qp_state == IBV_QPS_RESET;
+	/* IBTA C10-96: an immediate error in RESET, INIT and RTR; C10-97.2.1: in RESET */
+	wq_state(&qp->sq, attr->qp_state >= IBV_QPS_RTS, reset);
+	wq_state(&qp->rq, !reset, reset);
+	if (reset)
+		qp_clean(ibqp);
 	return 0;
 }
 

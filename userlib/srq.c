@@ -55,6 +55,10 @@ struct ibv_srq *xroce_create_srq_ex(struct ibv_context *ctx,
 	if (ret)
 		goto err_destroy;
 	srq->wq.max_sge = attr->attr.max_sge;
+	srq->wq.open = true;
+	/* For XRC nobody else says so. */
+	srq->vsrq.srq.srq_context = attr->srq_context;
+	srq->vsrq.srq.pd = attr->pd;
 	return &srq->vsrq.srq;
 
 err_destroy:

@@ -15,7 +15,7 @@ static void wr_start(struct ibv_qp_ex *ibqp)
 
 	xroce_lock(&qp->sq.lock);
 	qp->wr_prod = qp->sq.prod;
-	qp->wr_err = ibqp->qp_base.state < IBV_QPS_RTS ? EINVAL : 0;
+	qp->wr_err = qp->sq.open ? 0 : EINVAL;
 	qp->wr = NULL;
 }
 

@@ -91,8 +91,10 @@ struct xroce_cq {
 
 /**
  * struct xroce_wq - a send or receive queue
- * @lock: guards @prod, @cons and the free slots; held from ibv_wr_start() to
+ * @lock: guards @open, @prod, @cons and the free slots; held from ibv_wr_start() to
  *	ibv_wr_complete()
+ * @open: there is a ring, and its QP is in a state in which one may post. Not by
+ *	ibv_qp's @state, which any thread's query sets to what it was a moment ago
  * @prod: the true producer index
  * @cons: the kernel's index when last looked at
  * @max_msg: send queue: bytes of a message at most
@@ -100,6 +102,7 @@ struct xroce_cq {
 struct xroce_wq {
 	struct xroce_lock lock;
 	struct xroce_map map;
+	bool open;
 	uint32_t prod;
 	uint32_t cons;
 	uint32_t max_sge;
@@ -253,8 +256,6 @@ static inline bool wq_full(struct xroce_wq *wq, uint32_t prod)
 {
 	if (xroce_likely(prod - wq->cons < wq->map.depth))
 		return false;
-	if (!wq->map.ring)
-		return true;
 	wq->cons = __atomic_load_n(&wq->map.ring->cons, __ATOMIC_ACQUIRE);
 	return prod - wq->cons >= wq->map.depth;
 }

@@ -62,7 +62,8 @@ static void test_xrc_send(void)
 	rc = qp[0] = make_qp(IBV_QPT_RC, pd, NULL, cq, 0);
 	ini = qp[1] = make_qp(IBV_QPT_XRC_SEND, pd, NULL, cq, XROCE_RC_OPS);
 	TAP_CHECK(bad, ini && !to_xqp(ini)->rq.map.ring, "no sender of XRC");
-	rc->state = ini->state = IBV_QPS_RTS;
+	fake_to_state(rc, IBV_QPS_RTS);
+	fake_to_state(ini, IBV_QPS_RTS);
 	for (op = 0; op < 20; op++) {
 		for (i = 0; i < 2; i++) {
 			struct ibv_send_wr wr = { .opcode = op }, *badwr;
@@ -138,7 +139,7 @@ static void test_xrc_recv(void)
 	qp[2]->recv_cq = xroce_create_cq(&fake_ctx, 8, NULL, 0);
 	xroce_destroy_cq(qp[2]->recv_cq);
 	for (i = 0; i < 3; i++) {
-		qp[i]->state = IBV_QPS_RTS;
+		fake_to_state(qp[i], IBV_QPS_RTS);
 		TAP_CHECK(bad, xroce_post_recv(qp[i], &rwr, &badr) == EINVAL &&
 			  badr == &rwr, "QP %d receives", i);
 		if (i < 2)
@@ -159,14 +160,15 @@ static void test_xrc_recv(void)
 
 static void test_xrc_srq(void)
 {
+	uint32_t num = 0;
 	struct ibv_srq_init_attr_ex attr = {
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
 			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_context = &num,
 		.attr = { .max_wr = 3, .max_sge = 1 },
 		.srq_type = IBV_SRQT_XRC,
 	};
 	struct ibv_srq *srq;
-	uint32_t num = 0;
 	int bad = 0;
 
 	fake_reset();
@@ -175,6 +177,7 @@ static void test_xrc_srq(void)
 	attr.xrcd = open_xrcd();
 	srq = xroce_create_srq_ex(&fake_ctx, &attr);
 	TAP_CHECK(bad, srq && attr.attr.max_wr == 4, "not made");
+	TAP_CHECK(bad, srq->srq_context == &num && srq->pd == attr.pd, "whose it is");
 	TAP_CHECK(bad, !xroce_get_srq_num(srq, &num) && num == 0x654321,
 		  "number %#x", num);
 	TAP_CHECK(bad, xroce_dealloc_pd(attr.pd) == EBUSY,

@@ -223,7 +223,20 @@ int ibv_cmd_modify_qp_ex(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	if (fake.fail_cmd)
 		return fake.fail_cmd;
 	fake.modify_mask = mask;
+	if (fake.meanwhile)
+		fake.meanwhile();
 	return 0;
+}
+
+/* As libibverbs modifies it */
+int fake_to_state(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int ret = xroce_modify_qp(qp, &attr, IBV_QP_STATE);
+
+	if (!ret)
+		qp->state = state;
+	return ret;
 }
 
 int ibv_cmd_query_port(struct ibv_context *ctx, uint8_t port,

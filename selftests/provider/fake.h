@@ -38,6 +38,7 @@ struct fake_ring {
  * @active_mtu: of the port; @fail_port: errno of asking for it
  * @modify_mask: of the last modify of a QP or SRQ
  * @limit: of the SRQ
+ * @meanwhile: what another thread does when the kernel has done its part of a modify
  */
 extern struct fake {
 	struct fake_ring rings[FAKE_RINGS];
@@ -61,12 +62,14 @@ extern struct fake {
 	int fail_port;
 	int modify_mask;
 	uint32_t limit;
+	void (*meanwhile)(void);
 } fake;
 
 extern struct xroce_context fake_xctx;
 #define fake_ctx (fake_xctx.vctx.context)
 
 void fake_reset(void);
+int fake_to_state(struct ibv_qp *qp, enum ibv_qp_state state);
 struct xroce_ring *fake_ring_of(const struct xroce_map *m);
 
 #endif /* XROCE_FAKE_H */

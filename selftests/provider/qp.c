@@ -47,7 +47,7 @@ static void set_up(void)
 	cq = xroce_create_cq(&fake_ctx, 8, NULL, 0);
 	qp = make_qp(XROCE_RC_OPS);
 	qpx = &to_xqp(qp)->vqp.qp_ex;
-	qp->state = IBV_QPS_RTS;
+	fake_to_state(qp, IBV_QPS_RTS);
 	for (i = 0; i < ARRAY_SIZE(sge); i++)
 		sge[i] = (struct ibv_sge) {
 			.addr = (uintptr_t)buf + 16 * i,
@@ -436,13 +436,13 @@ static void test_refused(void)
 	TAP_CHECK(bad, post(wr) == EINVAL, "inline length that wraps");
 	for (i = IBV_QPS_RESET; i <= IBV_QPS_RTR; i++) {
 		wr[0] = send_wr(IBV_WR_SEND, 1);
-		qp->state = i;
+		fake_to_state(qp, i);
 		TAP_CHECK(bad, post(wr) == EINVAL, "post_send in state %d", i);
 		new_api(wr, false);
 		TAP_CHECK(bad, ibv_wr_complete(qpx) == EINVAL,
 			  "ibv_wr in state %d", i);
 	}
-	qp->state = IBV_QPS_RTS;
+	fake_to_state(qp, IBV_QPS_RTS);
 	tear_down();
 	tap_ok(!bad, "bad requests are refused, those before them posted");
 }
@@ -502,7 +502,7 @@ static void test_full(void)
 	rwr[0].num_sge = -1;
 	TAP_CHECK(bad, xroce_post_recv(qp, rwr, &badr) == EINVAL,
 		  "-1 SGEs to receive");
-	qp->state = IBV_QPS_RESET;
+	fake_to_state(qp, IBV_QPS_RESET);
 	rwr[0].num_sge = 0;
 	TAP_CHECK(bad, xroce_post_recv(qp, rwr, &badr) == EINVAL,
 		  "receive in RESET");
@@ -724,6 +724,48 @@ static bool only_others(int n)
 	return got == n;
 }
 
+/* The kernel has reset it, and another thread does not know. */
+static void post_late(void)
+{
+	struct ibv_send_wr wr = send_wr(IBV_WR_SEND, 1);
+	struct ibv_recv_wr rwr = {}, *badr;
+
+	sq_ring()->prod = sq_ring()->cons = 0;
+	rq_ring()->prod = rq_ring()->cons = 0;
+	post(&wr);
+	xroce_post_recv(qp, &rwr, &badr);
+}
+
+static void test_late(void)
+{
+	struct ibv_send_wr wr = send_wr(IBV_WR_SEND, 1);
+	struct ibv_recv_wr rwr = {}, *badr;
+	int bad = 0, i;
+
+	set_up();
+	for (i = 0; i < 3; i++) {
+		post(&wr);
+		xroce_post_recv(qp, &rwr, &badr);
+	}
+	fake.meanwhile = post_late;
+	fake_to_state(qp, IBV_QPS_RESET);
+	fake.meanwhile = NULL;
+	TAP_CHECK(bad, !sq_ring()->prod && !rq_ring()->prod,
+		  "%u sends and %u receives of the old life", sq_ring()->prod,
+		  rq_ring()->prod);
+	/* As a query does that has asked before */
+	qp->state = IBV_QPS_RTS;
+	TAP_CHECK(bad, post(&wr) == EINVAL &&
+		  xroce_post_recv(qp, &rwr, &badr) == EINVAL, "taken in RESET");
+	fake_to_state(qp, IBV_QPS_RTS);
+	qp->state = IBV_QPS_RESET;
+	new_api(&wr, false);
+	TAP_CHECK(bad, !ibv_wr_complete(qpx) && !post(&wr) &&
+		  !xroce_post_recv(qp, &rwr, &badr), "refused in RTS");
+	tear_down();
+	tap_ok(!bad, "who posts beside RESET, or queries beside a modify, changes nothing");
+}
+
 static void test_reset(void)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
@@ -753,6 +795,7 @@ static void test_reset(void)
 	TAP_CHECK(bad, !xroce_modify_qp(qp, &attr, IBV_QP_STATE),
 		  "RESET refused");
 	TAP_CHECK(bad, only_others(3), "completions after RESET");
+	fake_to_state(qp, IBV_QPS_RTS);
 	for (i = 0; i < 8; i++)
 		TAP_CHECK(bad, !post(&wr), "post %d after RESET", i);
 	TAP_CHECK(bad, sq_ring()->prod == 8 && post(&wr) == ENOMEM,
@@ -782,5 +825,6 @@ int main(void)
 	test_batch();
 	test_wrap();
 	test_reset();
+	test_late();
 	return tap_end();
 }

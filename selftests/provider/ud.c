@@ -57,16 +57,6 @@ static int post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	return ret ? (bad == wr ? ret : -ret) : 0;
 }
 
-static int to_state(struct ibv_qp *qp, enum ibv_qp_state state)
-{
-	struct ibv_qp_attr attr = { .qp_state = state };
-	int ret = xroce_modify_qp(qp, &attr, IBV_QP_STATE);
-
-	if (!ret)
-		qp->state = state;	/* as libibverbs does */
-	return ret;
-}
-
 enum { RC = 1, UC = 2, UD = 4 };
 
 /* The operations of the architecture (IBTA table 36) that we have */
@@ -113,7 +103,7 @@ static void test_matrix(void)
 	for (s = 0; s < ARRAY_SIZE(services); s++) {
 		struct ibv_qp *qp = make_qp(services[s].type, 0, NULL);
 
-		qp->state = IBV_QPS_RTS;
+		fake_to_state(qp, IBV_QPS_RTS);
 		for (o = 0; o < ARRAY_SIZE(ops); o++) {
 			bool has = ops[o].has & services[s].bit;
 			int want = has ? 0 : ops[o].has ? EINVAL : EOPNOTSUPP;
@@ -177,7 +167,7 @@ static void test_datagram(void)
 	cq = xroce_create_cq(&fake_ctx, 8, NULL, 0);
 	qp = make_qp(IBV_QPT_UD, XROCE_UD_OPS, NULL);
 	ex = &to_xqp(qp)->vqp.qp_ex;
-	qp->state = IBV_QPS_RTS;
+	fake_to_state(qp, IBV_QPS_RTS);
 	for (i = 0; i < 2; i++)
 		ah[i] = xroce_create_ah(&pd.pd, &attr);
 	for (i = 0; i < 16; i++) {
@@ -301,9 +291,9 @@ static void test_mtu(void)
 	for (fake.active_mtu = IBV_MTU_256; fake.active_mtu <= IBV_MTU_4096;
 	     fake.active_mtu++) {
 		mtu = 128u << fake.active_mtu;
-		TAP_CHECK(bad, !to_state(qp, IBV_QPS_INIT) &&
-			  !to_state(qp, IBV_QPS_RTR) &&
-			  !to_state(qp, IBV_QPS_RTS), "not connected");
+		TAP_CHECK(bad, !fake_to_state(qp, IBV_QPS_INIT) &&
+			  !fake_to_state(qp, IBV_QPS_RTR) &&
+			  !fake_to_state(qp, IBV_QPS_RTS), "not connected");
 		for (way = 0; way < 3; way++) {
 			for (n = 1; n <= (way == 1 ? 1 : 3); n++) {
 				got = send_len(qp, mtu, n, way);
@@ -315,24 +305,24 @@ static void test_mtu(void)
 					  got);
 			}
 		}
-		TAP_CHECK(bad, !to_state(qp, IBV_QPS_RESET), "no RESET");
+		TAP_CHECK(bad, !fake_to_state(qp, IBV_QPS_RESET), "no RESET");
 	}
 	/* What the port says later does not matter, nor another transport */
 	fake.active_mtu = IBV_MTU_256;
-	to_state(uc, IBV_QPS_INIT);
-	to_state(uc, IBV_QPS_RTR);
-	to_state(uc, IBV_QPS_RTS);
+	fake_to_state(uc, IBV_QPS_INIT);
+	fake_to_state(uc, IBV_QPS_RTR);
+	fake_to_state(uc, IBV_QPS_RTS);
 	TAP_CHECK(bad, to_xqp(uc)->sq.max_msg == UINT64_MAX, "UC has a bound");
 	fake.fail_port = EIO;
-	TAP_CHECK(bad, !to_state(uc, IBV_QPS_RESET) &&
-		  !to_state(uc, IBV_QPS_RTR), "UC asks for the MTU");
-	TAP_CHECK(bad, !to_state(qp, IBV_QPS_INIT), "INIT asks for the MTU");
+	TAP_CHECK(bad, !fake_to_state(uc, IBV_QPS_RESET) &&
+		  !fake_to_state(uc, IBV_QPS_RTR), "UC asks for the MTU");
+	TAP_CHECK(bad, !fake_to_state(qp, IBV_QPS_INIT), "INIT asks for the MTU");
 	fake.modify_mask = 0;
-	TAP_CHECK(bad, to_state(qp, IBV_QPS_RTR) == EIO && !fake.modify_mask,
+	TAP_CHECK(bad, fake_to_state(qp, IBV_QPS_RTR) == EIO && !fake.modify_mask,
 		  "RTR without an MTU");
 	fake.fail_port = 0;
-	to_state(qp, IBV_QPS_RTR);
-	to_state(qp, IBV_QPS_RTS);
+	fake_to_state(qp, IBV_QPS_RTR);
+	fake_to_state(qp, IBV_QPS_RTS);
 	TAP_CHECK(bad, send_len(qp, UINT32_MAX * 3ull, 3, 0) == EINVAL &&
 		  send_len(qp, UINT32_MAX * 3ull, 3, 2) == EINVAL &&
 		  send_len(qp, UINT32_MAX, 1, 1) == EINVAL &&
@@ -392,11 +382,11 @@ static void test_srq_life(void)
 	for (s = 0; s < ARRAY_SIZE(services); s++) {
 		qp = make_qp(services[s].type, 0, srq);
 		TAP_CHECK(bad, fake.maps == 3, "a receive queue besides an SRQ");
-		qp->state = IBV_QPS_RTS;
+		fake_to_state(qp, IBV_QPS_RTS);
 		TAP_CHECK(bad, xroce_post_recv(qp, &wr, &badr) == EINVAL &&
 			  badr == &wr, "%s: post_recv past the SRQ",
 			  services[s].name);
-		TAP_CHECK(bad, !to_state(qp, IBV_QPS_RESET), "no RESET");
+		TAP_CHECK(bad, !fake_to_state(qp, IBV_QPS_RESET), "no RESET");
 		xroce_destroy_qp(qp);
 	}
 	TAP_CHECK(bad, !xroce_destroy_srq(srq) && !fake.srqs, "not destroyed");

@@ -50,6 +50,7 @@ static struct ibv_srq *xsrq_make(struct ibv_context *c, struct ibv_pd *in,
 	struct ibv_srq_init_attr_ex attr = {
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
 			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.srq_context = srqn,
 		.attr = { .max_wr = SRQ_DEPTH, .max_sge = 2 },
 		.srq_type = IBV_SRQT_XRC,
 		.pd = in,
@@ -58,7 +59,8 @@ static struct ibv_srq *xsrq_make(struct ibv_context *c, struct ibv_pd *in,
 	};
 	struct ibv_srq *srq = ibv_create_srq_ex(c, &attr);
 
-	if (srq && ibv_get_srq_num(srq, srqn)) {
+	if (srq && (ibv_get_srq_num(srq, srqn) || srq->srq_context != srqn ||
+		    srq->pd != in)) {
 		ibv_destroy_srq(srq);
 		return NULL;
 	}

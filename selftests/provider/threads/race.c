@@ -173,7 +173,6 @@ static void create(struct host *h, int i)
 	sem_init(&h->room, 0, 0);
 }
 
-/* The posting thread reads the state, so it changes between runs only */
 static void modify(struct host *h, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
@@ -343,7 +342,6 @@ static void start(uint32_t window)
 		struct host *h = &hosts[i];
 
 		modify(h, IBV_QPS_RTS);
-		h->qp->state = IBV_QPS_RTS;
 		h->posted = 0;
 		h->done = 0;
 		h->flushed = 0;
@@ -367,7 +365,6 @@ static void finish(void)
 		modify(h, IBV_QPS_ERR);
 		kernel_idle();
 		modify(h, IBV_QPS_RESET);
-		h->qp->state = IBV_QPS_RESET;
 		while (!sem_trywait(&h->slots))
 			;
 		while (!sem_trywait(&h->room))
