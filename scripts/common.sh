@@ -76,8 +76,7 @@ locked() {
 the_root() {
 	case ${ROOT:-} in
 	'')	"$TOP/scripts/root" ;;
-	peers)	"$TOP/scripts/root-peers" ;;
-	*)	die "no root '$ROOT'; there is: peers" ;;
+	*)	"$TOP/scripts/root-more" "$ROOT" ;;
 	esac
 }
 
