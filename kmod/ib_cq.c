@@ -37,7 +37,7 @@ static int xroce_ib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *at
 	if (attr->flags)
 		return -EOPNOTSUPP;
 	if ((udata && udata->outlen < sizeof(resp)) || !attr->cqe ||
-	    attr->cqe > XROCE_MAX_CQE)
+	    attr->cqe > XROCE_MAX_CQE || attr->comp_vector >= ib->device->num_comp_vectors)
 		return -EINVAL;
 	kcq = kzalloc(sizeof(*kcq), GFP_KERNEL_ACCOUNT);
 	if (!kcq)

@@ -355,8 +355,11 @@ int xroce_ib_register(struct xroce_link *link, const char *name)
 	ib->node_type = RDMA_NODE_IB_CA;
 	ib->phys_port_cnt = 1;
 	ib->local_dma_lkey = XROCE_LKEY_KERNEL;
-	/* 0: where the completion arises; v: CPU v - 1 (work.c) */
-	ib->num_comp_vectors = num_possible_cpus() + 1;
+	/*
+	 * 0: where the completion arises; v: CPU v - 1 (work.c), where an interrupt
+	 * from another CPU may raise a softirq.
+	 */
+	ib->num_comp_vectors = IS_ENABLED(CONFIG_PREEMPT_RT) ? 1 : num_possible_cpus() + 1;
 	strscpy(ib->node_desc, "xroce", sizeof(ib->node_desc));
 	addrconf_addr_eui48((u8 *)&ib->node_guid, link->ndev->dev_addr);
 	/* Doorbells; the rest of the data path has no system call. */

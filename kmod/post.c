@@ -44,10 +44,20 @@ int xroce_ring_qp(const void *ctx, u32 qpn)
 	return err;
 }
 
-/* Interrupts off is no place to send from: it goes on in NAPI. */
+/*
+ * Interrupts off is no place to send from: it goes on in NAPI. Nor is what may be
+ * under a consumer's lock, which with PREEMPT_RT leaves them on, and softirqs too:
+ * one that calls its handler would run here.
+ */
+static bool bell_waits(const struct xroce_kqp *kqp)
+{
+	return irqs_disabled() || (IS_ENABLED(CONFIG_PREEMPT_RT) &&
+				   kqp->qp.req.trusted && !softirq_count());
+}
+
 static void kqp_doorbell(struct xroce_kqp *kqp)
 {
-	if (irqs_disabled()) {
+	if (bell_waits(kqp)) {
 		xroce_env_count(&kqp->link->dev, XROCE_CNT_DOORBELLS, 1);
 		xroce_env_defer(&kqp->qp);
 		return;

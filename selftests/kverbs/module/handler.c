@@ -13,12 +13,13 @@
 #define KV_ROUNDS	30	/* of each post that completes at once */
 #define KV_MEETINGS	300	/* of a post and a handler on another CPU */
 
-/* This CPU posts, with BH off: no handler but one called by the post runs on it. */
-static DEFINE_PER_CPU(bool, kv_posting);
+/* Who posts on this CPU: no handler but one called by the post runs in its place. */
+static DEFINE_PER_CPU(struct task_struct *, kv_posting);
 
 /**
  * struct kv_watch - two QPs of one device that share a CQ, and what its handler saw
  * @end: connected to each other
+ * @lock: may be held to post
  * @inside: handlers that run
  * @within: were called inside a post
  * @beside: began while another ran
@@ -29,6 +30,7 @@ static DEFINE_PER_CPU(bool, kv_posting);
 struct kv_watch {
 	struct ib_cq *cq;
 	struct kv_end end[2];
+	spinlock_t lock;
 	atomic_t inside, within, beside, met;
 	struct completion called, over;
 };
@@ -39,7 +41,7 @@ static void kv_watch_handler(struct ib_cq *cq, void *context)
 
 	if (atomic_inc_return(&w->inside) != 1)
 		atomic_inc(&w->beside);
-	if (this_cpu_read(kv_posting))
+	if (this_cpu_read(kv_posting) == current)
 		atomic_inc(&w->within);
 	/* from here on another call is asked for, and has to wait for this one's end */
 	ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
@@ -54,12 +56,28 @@ static int kv_watch_post(struct ib_qp *qp, const struct ib_send_wr *wr)
 	const struct ib_recv_wr recv = {};
 	int err;
 
-	local_bh_disable();
-	this_cpu_write(kv_posting, true);
+	this_cpu_write(kv_posting, current);
 	err = wr ? ib_post_send(qp, wr, NULL) : ib_post_recv(qp, &recv, NULL);
-	this_cpu_write(kv_posting, false);
+	this_cpu_write(kv_posting, NULL);
+	return err;
+}
+
+static int kv_watch_post_bh(struct ib_qp *qp, const struct ib_send_wr *wr)
+{
+	int err;
+
+	local_bh_disable();
+	err = kv_watch_post(qp, wr);
 	local_bh_enable();
 	return err;
+}
+
+/* With interrupts off too, but for PREEMPT_RT. */
+static int kv_watch_post_locked(struct kv_watch *w, struct ib_qp *qp,
+				const struct ib_send_wr *wr)
+{
+	guard(spinlock_irqsave)(&w->lock);
+	return kv_watch_post(qp, wr);
 }
 
 static int kv_watch_open(struct kv_watch *w, int vector)
@@ -72,6 +90,7 @@ static int kv_watch_open(struct kv_watch *w, int vector)
 	};
 	int i;
 
+	spin_lock_init(&w->lock);
 	init_completion(&w->called);
 	init_completion(&w->over);
 	w->cq = ib_create_cq(kv_a.dev, kv_watch_handler, NULL, w, &cq);
@@ -145,7 +164,9 @@ static int kv_watch_posts(struct kv_watch *w, const char *what,
 	for (i = 0; !err && i < KV_ROUNDS; i++) {
 		reinit_completion(&w->called);
 		ib_req_notify_cq(w->cq, IB_CQ_NEXT_COMP);
-		if (kv_watch_post(w->end[0].qp, wr))
+		err = i % 2 ? kv_watch_post_locked(w, w->end[0].qp, wr) :
+			      kv_watch_post_bh(w->end[0].qp, wr);
+		if (err)
 			return kv_fail("%s: posting", what);
 		if (!wait_for_completion_timeout(&w->called, KV_SECONDS * HZ))
 			return kv_fail("%s: no handler was called", what);
@@ -192,7 +213,7 @@ static int kv_poster(void *data)
 	bool recv = false;
 
 	while (!kthread_should_stop()) {
-		kv_watch_post(me->qp, recv ? NULL : &write.wr);
+		kv_watch_post_bh(me->qp, recv ? NULL : &write.wr);
 		recv = !recv;
 		if (atomic_read(&w->inside) && atomic_inc_return(&w->met) == KV_MEETINGS)
 			complete(&w->over);
