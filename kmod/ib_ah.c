@@ -65,17 +65,16 @@ static bool path_loops(struct xroce_link *link, const union ib_gid *dgid,
  * @av: where to write them
  * @attr: with its source GID and the peer's MAC address resolved
  * @sport: UDP source port
- * @ecn: say that marks of congestion are heeded
+ * @ecn: what the traffic class ends in: what is said of marks of congestion
  *
  * Any context. Return: 0, or -EINVAL: no RoCEv2 address, or not of one family.
  */
 int xroce_path(struct xroce_link *link, struct xroce_av *av,
-	       const struct rdma_ah_attr *attr, u16 sport, bool ecn)
+	       const struct rdma_ah_attr *attr, u16 sport, u8 ecn)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
 	const struct in6_addr *dst = (const struct in6_addr *)&grh->dgid;
 	const struct ib_gid_attr *sgid = grh->sgid_attr;
-	u8 tclass = grh->traffic_class;
 
 	if (!(rdma_ah_get_ah_flags(attr) & IB_AH_GRH) || !sgid ||
 	    sgid->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP || attr->sl > 15)
@@ -84,9 +83,8 @@ int xroce_path(struct xroce_link *link, struct xroce_av *av,
 	    ipv6_addr_v4mapped(dst) !=
 	    ipv6_addr_v4mapped((const struct in6_addr *)&sgid->gid))
 		return -EINVAL;
-	if (ecn)
-		tclass = (tclass & ~INET_ECN_MASK) | INET_ECN_ECT_0;
-	xroce_av_set(av, sgid->gid.raw, grh->dgid.raw, tclass,
+	xroce_av_set(av, sgid->gid.raw, grh->dgid.raw,
+		     (grh->traffic_class & ~INET_ECN_MASK) | ecn,
 		     grh->hop_limit ?: IPV6_DEFAULT_HOPLIMIT,
 		     grh->flow_label & IB_GRH_FLOWLABEL_MASK, sport);
 	/* that of a datagram's completion is no priority */
@@ -121,7 +119,7 @@ static int xroce_ib_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 	kah->attr.grh.sgid_attr = NULL;
 	err = xroce_path(link, &kah->ah.av, attr,
 			 rdma_flow_label_to_udp_sport(attr->grh.flow_label),
-			 false);
+			 attr->grh.traffic_class & INET_ECN_MASK);
 	if (err)
 		goto err_free;
 	if (udata) {

@@ -262,6 +262,12 @@ static int xroce_ib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 {
 	struct xroce_kqp *kqp = to_kqp(ib);
 
+	/*
+	 * ib_mad's handler of a datagram may have begun before its port was closed,
+	 * sleeps for an answer's neighbour, and then posts a receive once more.
+	 */
+	if (ib->qp_type == IB_QPT_GSI && ib->recv_cq->comp_wq)
+		flush_work(&ib->recv_cq->work);
 	xroce_counter_leave(ib);
 	kqp_destroy(kqp);
 	return 0;
@@ -308,7 +314,8 @@ static int kqp_set_path(struct xroce_kqp *kqp, struct xroce_av *av,
 				       kqp->ib->qp_num, dest_qpn);
 	int err;
 
-	err = xroce_path(kqp->link, av, ah, sport, xroce_qp_reliable(&kqp->qp));
+	err = xroce_path(kqp->link, av, ah, sport, xroce_qp_reliable(&kqp->qp) ?
+			 INET_ECN_ECT_0 : INET_ECN_NOT_ECT);
 	if (!err && av->route == XROCE_ROUTE_BOTH)
 		err = -EINVAL;		/* a group */
 	return err;

@@ -47,9 +47,29 @@ struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev)
 {
 	struct xroce_link *link = link_find(ndev);
 
-	if (!link && is_vlan_dev(ndev))
-		link = link_find(vlan_dev_real_dev(ndev));
+	/* Not one in another's tag, nor another kind's of the same number. */
+	if (!link && is_vlan_dev(ndev) && vlan_dev_vlan_proto(ndev) == htons(ETH_P_8021Q))
+		link = link_find(vlan_dev_priv(ndev)->real_dev);
 	return link && net_eq(dev_net(ndev), link->net) ? link : NULL;
+}
+
+/**
+ * xroce_vlan_rcu() - the VLAN that a frame has the tag of
+ * @dev: the netdev that it comes in or goes out by
+ * @net: whose the VLAN is to be
+ * @eth: the frame
+ *
+ * Return: the VLAN's netdev: on @dev itself, up, and in @net; or NULL.
+ */
+const struct net_device *xroce_vlan_rcu(const struct net_device *dev, const struct net *net,
+					const struct vlan_ethhdr *eth)
+{
+	const struct net_device *vlan =
+		__vlan_find_dev_deep_rcu((struct net_device *)dev, eth->h_vlan_proto,
+					 ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
+
+	return vlan && netif_running(vlan) && net_eq(dev_net(vlan), net) &&
+	       vlan_dev_priv(vlan)->real_dev == dev ? vlan : NULL;
 }
 
 /**

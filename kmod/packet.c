@@ -312,6 +312,17 @@ static bool xdp_same(struct xdp_buff *xdp, struct xroce_krx *krx)
 	return xroce_known_parse(k, &krx->rx.pkt, bth);
 }
 
+/* The same of the VLAN of a frame with a tag, which may have come to be elsewhere. */
+static noinline bool vlan_is_plain(const struct xroce_link *link,
+				   const struct vlan_ethhdr *eth)
+{
+	const struct net_device *vlan;
+
+	guard(rcu)();
+	vlan = xroce_vlan_rcu(link->ndev, link->net, eth);
+	return vlan && ndev_is_plain(vlan);
+}
+
 /* A tag of the kind that the QP sends, of its VLAN as is known, or none as the QP. */
 static bool same_l2(const struct xroce_av *av, const u8 *l2, u32 len)
 {
@@ -357,8 +368,11 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 		return NULL;
 	krx->rx.dev = qp->dev;
 	krx->xdp = xdp;
-	if (krx->rx.l3 == (const u8 *)(eth + 1))
+	if (krx->rx.l3 == (const u8 *)(eth + 1)) {
 		krx->rx.vid = ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK;
+		if (!vlan_is_plain(link, eth))
+			return NULL;
+	}
 	/* Pairs with the release in xroce_qp_modify(). */
 	krx->rx.gen = smp_load_acquire(&qp->gen);
 	return same_l2(&qp->av, xdp->data, krx->rx.l3 - (const u8 *)eth) &&

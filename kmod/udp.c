@@ -14,6 +14,7 @@
 #include <net/netns/generic.h>
 #include <net/route.h>
 #include <net/udp.h>
+#include <rdma/ib_mad.h>
 
 #include "xroce.h"
 
@@ -78,8 +79,9 @@ static struct dst_entry *way_back(struct net *net, const u8 *l3, int oif)
  *
  * ib_core waits a second for the neighbour that an answer goes to, one datagram
  * at a time: whoever sends from addresses that nobody has would block QP 1, its
- * memory and its link's end. So one such a second passes, to be resolved; others
- * are lost, as datagrams may be, and sent again.
+ * memory and its link's end. So they are lost, as datagrams may be, and sent again,
+ * while the neighbour is asked for. One a second passes of those that are for the
+ * CM, which waits where others do not.
  */
 bool xroce_env_neigh(struct xroce_rx *rx)
 {
@@ -88,6 +90,7 @@ bool xroce_env_neigh(struct xroce_rx *rx)
 	time64_t now = ktime_get_seconds();
 	struct neighbour *neigh;
 	struct dst_entry *dst;
+	u8 class = 0;
 	bool ok;
 
 	if (rx->looped)
@@ -99,7 +102,10 @@ bool xroce_env_neigh(struct xroce_rx *rx)
 		return false;
 	ok = !neigh_event_send(neigh, NULL);
 	neigh_release(neigh);
-	if (ok || READ_ONCE(link->gsi_second) == now)
+	if (rx->pkt.payload_len >= sizeof(struct ib_mad_hdr))
+		xroce_env_read(rx, rx->pkt.hdr_len + offsetof(struct ib_mad_hdr, mgmt_class),
+			       &class, sizeof(class));
+	if (ok || class != IB_MGMT_CLASS_CM || READ_ONCE(link->gsi_second) == now)
 		return ok;
 	WRITE_ONCE(link->gsi_second, now);
 	return true;

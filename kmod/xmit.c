@@ -94,23 +94,16 @@ static void frame_copy(struct xroce_kqp *kqp, struct sk_buff *skb, u8 l2_len)
 	xroce_env_count(&kqp->link->dev, XROCE_CNT_TX_DROPPED, 1);
 }
 
-static bool dev_sends(const struct xroce_link *link, const struct net_device *dev)
-{
-	return dev && netif_running(dev) && net_eq(dev_net(dev), link->net);
-}
-
 /* A VLAN's frame has its address, if it may be sent. */
 static noinline bool vlan_source(const struct xroce_link *link, struct vlan_ethhdr *eth)
 {
-	const struct net_device *dev;
+	const struct net_device *vlan;
 
 	guard(rcu)();
-	dev = __vlan_find_dev_deep_rcu(link->ndev, eth->h_vlan_proto,
-				       ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
-	if (!dev_sends(link, dev) || vlan_dev_priv(dev)->real_dev != link->ndev)
-		return false;
-	ether_addr_copy(eth->h_source, dev->dev_addr);
-	return true;
+	vlan = xroce_vlan_rcu(link->ndev, link->net, eth);
+	if (vlan)
+		ether_addr_copy(eth->h_source, vlan->dev_addr);
+	return vlan;
 }
 
 /*
@@ -122,7 +115,7 @@ static void frame_source(const struct xroce_link *link, struct xroce_frame *f)
 {
 	struct ethhdr *eth = (void *)(f->seg[0].p - f->l2_len);
 
-	if (!dev_sends(link, link->ndev) ||
+	if (!netif_running(link->ndev) || !net_eq(dev_net(link->ndev), link->net) ||
 	    (f->l2_len != ETH_HLEN && !vlan_source(link, (void *)eth)))
 		f->route = XROCE_ROUTE_NONE;
 	else if (f->l2_len == ETH_HLEN)

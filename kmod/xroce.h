@@ -375,6 +375,8 @@ struct xroce_ibmw {
 int xroce_link_new(struct net *net, const char *name, struct net_device *ndev,
 		   struct netlink_ext_ack *extack);
 struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev);
+const struct net_device *xroce_vlan_rcu(const struct net_device *dev, const struct net *net,
+					const struct vlan_ethhdr *eth);
 struct xroce_link *xroce_link_get(struct net_device *ndev);
 struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name);
 bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid);
@@ -423,7 +425,7 @@ int xroce_ring_qp(const void *ctx, u32 qpn);
 
 /* ib_ah.c: an address vector from what ib_core has resolved. */
 int xroce_path(struct xroce_link *link, struct xroce_av *av,
-	       const struct rdma_ah_attr *attr, u16 sport, bool ecn);
+	       const struct rdma_ah_attr *attr, u16 sport, u8 ecn);
 
 /* mcast.c */
 bool xroce_mcast_here(struct xroce_link *link, const u8 *l3);

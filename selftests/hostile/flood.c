@@ -12,6 +12,7 @@
  *	 ack nak rnr  answers to nothing
  *	 cnp   congestion notifications
  *	 req   MADs, most of them requests for a connection
+ *	 mad   MADs that ask for something, not of the CM
  *	 new   what the QPs named expect, by PSN, keys and place in a message, most
  *	       of the time: PREY as prey.c says it
  *
@@ -44,10 +45,10 @@
 #define PREY_PSN	0xfffff0
 #define PREY_LEN	(65536 - 200)
 
-enum kind { FUZZ, ACK, NAK, RNR, CNP, REQ, NEW, KINDS };
+enum kind { FUZZ, ACK, NAK, RNR, CNP, REQ, MAD, NEW, KINDS };
 
 static const char * const names[] = { "fuzz", "ack", "nak", "rnr", "cnp", "req",
-				       "new" };
+				       "mad", "new" };
 static u64 seed = 4711;
 static u8 macs[12];
 static u8 from[16], to[16];
@@ -214,6 +215,7 @@ static struct packet packet_of(enum kind kind)
 		pk.hdr = 16;
 		break;
 	case REQ:
+	case MAD:
 		pk.opcode = XROCE_UD | XROCE_SEND_ONLY;
 		pk.hdr = DETH_LEN;
 		pk.payload = MAD_LEN;
@@ -229,14 +231,18 @@ static struct packet packet_of(enum kind kind)
 	return pk;
 }
 
-/* A request for a connection, to a service of rdma_cm's, or what looks like it. */
-static void put_mad(u8 *deth)
+/* Class 4, performance, is answered by the device, the others by ib_mad. */
+static void put_get(u8 *mad)
 {
-	u8 *mad = deth + DETH_LEN;
+	static const u8 classes[] = { 0x04, 0x04, 0x06, 0x08, 0x0a, 0x30 };
 
-	packet_put32(deth, GSI_QKEY);
-	packet_put32(deth + 4, 1);
-	fill(mad, MAD_LEN);
+	memcpy(mad, (u8 []){ 1, classes[rnd() % sizeof(classes)], 1, 0x01, 0, 0, 0, 0 }, 8);
+	packet_put16(mad + 16, 0x0010 + rnd() % 16);
+}
+
+/* A request for a connection, to a service of rdma_cm's, or what looks like it. */
+static void put_req(u8 *mad)
+{
 	memcpy(mad, (u8 []){ 1, 0x07, 2, 0x03, 0, 0, 0, 0 }, 8);
 	packet_put16(mad + 16, 0x0010);
 	if (rnd() % 8 == 0)
@@ -244,6 +250,17 @@ static void put_mad(u8 *deth)
 	/* REQ: the service, then QPN and Q_Key and what follows */
 	memcpy(mad + 24 + 8, (u8 []){ 0, 0, 0, 0, 1, 6 }, 6);
 	packet_put16(mad + 24 + 14, rnd() % 2 ? 7174 : rnd());
+}
+
+static void put_mad(enum kind kind, u8 *deth)
+{
+	packet_put32(deth, GSI_QKEY);
+	packet_put32(deth + 4, 1);
+	fill(deth + DETH_LEN, MAD_LEN);
+	if (kind == REQ)
+		put_req(deth + DETH_LEN);
+	else
+		put_get(deth + DETH_LEN);
 }
 
 static u32 make(enum kind kind, u8 *frame)
@@ -291,7 +308,8 @@ static u32 make(enum kind kind, u8 *frame)
 		frame[pk.bth + 4] |= 0x40;	/* BECN */
 		break;
 	case REQ:
-		put_mad(ext);
+	case MAD:
+		put_mad(kind, ext);
 		break;
 	case NEW:
 		put_new(p, &pk, ext);

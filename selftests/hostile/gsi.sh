@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# Requests for connections from an address that nobody has. ib_core would wait a
-# second for the neighbour of each, one after the other: QP 1 gets one a second,
-# goes on serving those who are there, and its link goes when it is told to.
+# Requests for connections and other MADs from an address that nobody has. ib_core
+# would wait a second for the neighbour of each, one after the other: QP 1 gets one a
+# second of the former and none of the latter, goes on serving those who are there, and
+# its link goes when it is told to.
 #
 #   +----------+         +----------+
 #   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
@@ -20,9 +21,10 @@ SECONDS_OF=4 RATE=500
 LEAST=$((SECONDS_OF * RATE / 2))	# dropped; where everything is checked, less is sent
 [ ! -e /sys/kernel/debug/kmemleak ] || LEAST=$((LEAST / 4))
 
+# flood KIND
 flood() {
 	n1 ./flood 0 "$(mac "$NS2" "$ETH2")" 02:00:00:00:00:09 "$V4.2" "$V4.9" \
-		req "${SECONDS_OF}000" "$RATE" <<<"$ETH1"
+		"$1" "${SECONDS_OF}000" "$RATE" <<<"$ETH1"
 }
 
 # connect ADDRESS
@@ -36,13 +38,27 @@ connect() {
 served() {
 	local before dropped pid status=0
 	before=$(counter "$RNS2" "$RDMA2" drop_no_neigh)
-	flood >"$TOPO_TMP/flood" 2>&1 &
+	flood req >"$TOPO_TMP/flood" 2>&1 &
 	pid=$!
 	connect "$V4.2" || status=$?
 	wait "$pid" || status=$?
 	dropped=$(($(counter "$RNS2" "$RDMA2" drop_no_neigh) - before))
 	echo "$(cat "$TOPO_TMP/flood"), $dropped dropped"
 	[ "$dropped" -ge "$LEAST" ] && return "$status"
+}
+
+# What would be answered where QP 1's receives are waited for
+asked() {
+	local before sent dropped pid status=0
+	before=$(counter "$RNS2" "$RDMA2" drop_no_neigh)
+	flood mad >"$TOPO_TMP/flood" 2>&1 &
+	pid=$!
+	connect "$V4.2" || status=$?
+	wait "$pid" || status=$?
+	dropped=$(($(counter "$RNS2" "$RDMA2" drop_no_neigh) - before))
+	sent=$(sed -n 's/ packets by.*//p' "$TOPO_TMP/flood")
+	echo "$sent sent, $dropped dropped"
+	[ "$sent" -ge "$LEAST" ] && [ "$dropped" = "$sent" ] && return "$status"
 }
 
 # stranger ADDRESS OTHER - h2 knows nothing of h1, which knows h2 and does not ask
@@ -54,15 +70,24 @@ stranger() {
 	connect "$1"
 }
 
-gone() { r2 timeout 30 rdma link del "$RDMA2"; }
+# while more come
+gone() {
+	local pid status=0
+	flood mad &
+	pid=$!
+	sleep 1
+	r2 timeout 30 rdma link del "$RDMA2" || status=$?
+	wait "$pid" && return "$status"
+}
 
 topo_need rping rdmatool
 topo_direct 1500
 label="$XROCE_XDP"
 rdma_devices "$label"
 try "$label: who is there is served meanwhile" served
+try "$label: also where other MADs come" asked
 try "$label: IPv4: who has yet to be resolved is served" stranger "$V4.2" "$V4.1"
 try "$label: IPv6: who has yet to be resolved is served" stranger "$V6:2" "$V6:1"
-try "$label: a flood before the end" flood
+try "$label: a flood before the end" flood req
 try "$label: the link goes at once" gone
 tap_end

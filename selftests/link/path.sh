@@ -193,6 +193,24 @@ give_away() {
 take_back() { ip -n "$NSX" link del eth0.7 && vlan eth0.7; }
 # for rounds(): what is to be there again; here each does that itself
 life_links() { :; }
+# deaf COMMAND... - from then on what comes by the VLAN is not the link's any more. A UC
+# QP there hears of nothing, and neither does its peer, who goes on
+heard() { counter "$NS1" xr1 rcvd_pkts; }
+deaf() {
+	local was pid
+	was=$(heard)
+	verbs_pair "$V4V.1" "$V4.2" ib_write_bw -c UC -b -D 5 -s 1000 \
+		>"$TOPO_TMP/write" 2>&1 &
+	pid=$!
+	wait_for 60 more heard $((was + 500)) && "$@" || return
+	sleep 0.2
+	was=$(heard)
+	sleep 1
+	! more heard "$was" || { echo "$(($(heard) - was)) packets were taken"; return 1; }
+	wait "$pid" || { cat "$TOPO_TMP/write"; return 1; }
+}
+again() { "$@" && vlan_route eth0.7 && wait_for 20 vlan_gid; }
+
 # last ADDRESS COMMAND... - as go, but for errors of the QPs, after which there are none
 last() {
 	SIDES=("xr1@$NS1@$1" "xr2@$NS2@$V4.2")
@@ -265,6 +283,13 @@ try "$label: and its own again" go "$V4V.1" rename_vlan other eth0.7
 try "$label: the VLAN goes to another namespace" last "$V4V.1" quiet give_away
 try "$label: and is made anew" take_back
 try "$label: new QPs on it" go "$V4V.1" true
+try "$label: the VLAN down hears nothing" deaf n1 ip link set eth0.7 down
+try "$label: it is up" again n1 ip link set eth0.7 up
+n1 ip link add br0 type bridge
+try "$label: nor does a bridge's port" deaf n1 ip link set eth0.7 master br0
+try "$label: it is none" again n1 ip link set eth0.7 nomaster
+try "$label: nor what is another namespace's" deaf n1 ip link set eth0.7 netns "$NSX"
+try "$label: and is made anew, again" take_back
 try "$label: the VLAN is deleted" strand n1 ip link del eth0.7
 try "$label: and is there again, by another name" vlan other
 try "$label: new QPs on that" go "$V4V.1" true

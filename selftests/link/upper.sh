@@ -78,6 +78,29 @@ astray() {
 	[ "$(counter "$NS2" xr2 drop_addr)" -ge $((was + 8)) ]
 }
 try "$label: what comes astray by the VLAN is dropped" astray
+# The VLAN's number in another VLAN's tag is another one
+nested() {
+	local was now out sysctl=net.ipv4.conf
+	n2 ip link add link eth0 name eth0.5 up type vlan id 5 &&
+		n2 ip link add link eth0.5 name eth0.5.7 up type vlan id 7 &&
+		n2 sysctl -qw "$sysctl.eth0/5/7.rp_filter=0" "$sysctl.eth0/7.rp_filter=0" &&
+		n1 rdmatool link set xr1 xdp off &&
+		n1 tc qdisc add dev bond0 clsact &&
+		n1 tc filter add dev bond0 egress protocol 802.1q u32 \
+			match ip dport 4791 0xffff action vlan push id 5 || return
+	was=$(n2 cat /sys/class/net/eth0.5.7/statistics/rx_packets)
+	if out=$(verbs_pair 198.18.7.1 198.18.7.2 ibv_rc_pingpong -n 10 2>&1); then
+		echo "it went through: $(n1 tc -s filter show dev bond0 egress)"
+		return 1
+	fi
+	echo "$out" | grep 'retry counter exceeded' || { echo "$out"; return 1; }
+	n1 tc qdisc del dev bond0 clsact
+	n1 rdmatool link set xr1 xdp "$XROCE_XDP"
+	now=$(n2 cat /sys/class/net/eth0.5.7/statistics/rx_packets)
+	echo "$was packets before, $now after"
+	[ "$now" -ge $((was + 8)) ] && n2 ip link del eth0.5
+}
+try "$label: so is what comes in another VLAN's tag" nested
 pings rc "not astray" "$V4.1" "$V4.2"
 try "$label: the port goes with the bond's only one" n1 ip link set eth0 down
 down() { n1 rdma link show xr1/1 | grep -q 'state DOWN'; }

@@ -4,7 +4,7 @@
  * that a capture knows by its immediate; and UC and UD over a network that loses.
  *
  * For each message of the former a line is printed that says what the packet must
- * be like: "expect IMM SL DSCP FLOW-LABEL SOURCE-PORT HOP-LIMIT", a port of 0 for
+ * be like: "expect IMM SL TCLASS FLOW-LABEL SOURCE-PORT HOP-LIMIT", a port of 0 for
  * any, a hop limit of 0 for the route's.
  */
 #include <stdlib.h>
@@ -40,6 +40,12 @@ static uint32_t source_port(uint32_t flow)
 	return flow ? ((flow & 0x3fff) ^ (flow >> 14)) | 0xc000 : 0;
 }
 
+/* RC heeds marks of congestion (ECT(0)), UC has no way to; a datagram's user may */
+static uint8_t on_wire(enum ibv_qp_type type, uint8_t tclass)
+{
+	return type == IBV_QPT_UD ? tclass : (tclass & ~3) | (type == IBV_QPT_RC ? 2 : 0);
+}
+
 static bool vector(enum ibv_qp_type type, unsigned int i, uint32_t imm)
 {
 	struct msg m = { .op = IBV_WR_SEND_WITH_IMM, .off = SRC_OFF, .len = 64,
@@ -65,7 +71,7 @@ static bool vector(enum ibv_qp_type type, unsigned int i, uint32_t imm)
 		m.qpn = p[B].qp->qp_num;
 	}
 	printf("expect %08x %u %u %#07x %u %u\n", imm, vectors[i].sl,
-	       vectors[i].tclass >> 2, FLOW(i), source_port(FLOW(i)),
+	       on_wire(type, vectors[i].tclass), FLOW(i), source_port(FLOW(i)),
 	       vectors[i].hops > 1 ? vectors[i].hops : 0);
 	fill(A, SRC_OFF, 64, imm);
 	NEED(!post_recv(&p[B], imm, DST_OFF, 128), "post_recv");

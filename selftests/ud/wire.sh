@@ -63,8 +63,8 @@ capture() {
 	bg_end $pid
 }
 
-FIELDS=(eth.dst vlan.id vlan.priority ip.dsfield.dscp ip.ttl ip.dst
-	ipv6.tclass.dscp ipv6.hlim ipv6.flow ipv6.dst udp.srcport
+FIELDS=(eth.dst vlan.id vlan.priority ip.dsfield ip.ttl ip.dst
+	ipv6.tclass ipv6.hlim ipv6.flow ipv6.dst udp.srcport
 	infiniband.immdt)
 
 # Each packet's FIELDS in a line
@@ -76,18 +76,18 @@ fields() {
 }
 
 # A service level that is no priority, as a datagram's completion has, is none.
-# vector_ok PACKET VLAN SL DSCP FLOW-LABEL SOURCE-PORT HOP-LIMIT
+# vector_ok PACKET VLAN SL TCLASS FLOW-LABEL SOURCE-PORT HOP-LIMIT
 vector_ok() {
-	local mac vlan prio dscp4 ttl dscp6 hops flow port dst4 dst6 imm want=$7
-	IFS='|' read -r mac vlan prio dscp4 ttl dst4 dscp6 hops flow dst6 port \
+	local mac vlan prio tos ttl tclass hops flow port dst4 dst6 imm want=$7
+	IFS='|' read -r mac vlan prio tos ttl dst4 tclass hops flow dst6 port \
 		imm <<<"$1"
 	[ "$want" != 0 ] || want=$HOPS
 	[ -n "$mac$imm" ] && [ "$vlan" = "$2" ] || return 1
 	[ -z "$2" ] || [ "$prio" = $(($3 < 8 ? $3 : 0)) ] || return 1
 	if [ -n "$dst4" ]; then
-		[ "$dscp4" = "$4" ] && [ "$ttl" = "$want" ] || return 1
+		[ $((tos)) = "$4" ] && [ "$ttl" = "$want" ] || return 1
 	else
-		[ -n "$dst6" ] && [ "$dscp6" = "$4" ] && [ "$hops" = "$want" ] &&
+		[ -n "$dst6" ] && [ $((tclass)) = "$4" ] && [ "$hops" = "$want" ] &&
 			[ $((flow)) = $(($5)) ] || return 1
 	fi
 	if [ "$6" != 0 ]; then
@@ -99,7 +99,7 @@ vector_ok() {
 
 # vectors LABEL VLAN ARGUMENTS... - each packet is as it was to be
 vectors() {
-	local name=$1 vlan=$2 imm sl dscp flow port hops seen line bad=0 n=0
+	local name=$1 vlan=$2 imm sl tclass flow port hops seen line bad=0 n=0
 	local -A got=()
 	shift 2
 	capture ud "$name" "$@" av
@@ -107,12 +107,12 @@ vectors() {
 		imm=${line##*|}
 		[ -z "$imm" ] || got[${imm//:/}]=$line
 	done < <(fields)
-	while read -r _ imm sl dscp flow port hops; do
+	while read -r _ imm sl tclass flow port hops; do
 		n=$((n + 1))
 		seen=${got[$imm]:-}
-		vector_ok "$seen" "$vlan" "$sl" "$dscp" "$flow" "$port" "$hops" &&
+		vector_ok "$seen" "$vlan" "$sl" "$tclass" "$flow" "$port" "$hops" &&
 			continue
-		echo "# $imm: sl $sl, dscp $dscp, flow $flow, port $port, hops $hops: $seen"
+		echo "# $imm: sl $sl, traffic class $tclass, flow $flow, port $port, hops $hops: $seen"
 		bad=$((bad + 1))
 	done < <(grep '^expect ' <<<"$said")
 	if [ "$bad" = 0 ] && [ "$n" = 30 ]; then
