@@ -30,13 +30,28 @@ static struct xroce_rd *xroce_resp_oldest(struct xroce_resp *resp)
 }
 
 /*
+ * The first READ or atomic that has not been answered yet. One that was answered in
+ * full and is asked for again is none: it says nothing of what came since.
+ */
+static struct xroce_rd *xroce_resp_first(struct xroce_resp *resp)
+{
+	struct xroce_rd *rd;
+	u32 i;
+
+	for (i = 0; i < resp->max_rd; i++) {
+		rd = xroce_rd_slot(resp, resp->rd_tail + i);
+		if (rd->state == XROCE_RD_ACTIVE && !rd->again)
+			return rd;
+	}
+	return NULL;
+}
+
+/*
  * A READ's response will not come, from @psn on, nor has; @rd was its slot. What was
  * executed behind it is not acknowledged; what it was to acknowledge is.
  */
 static void xroce_resp_unanswered(struct xroce_qp *qp, const struct xroce_rd *rd, u32 psn)
 {
-	if (rd && rd->again)
-		return;
 	xroce_resp_mute(qp);
 	/* It has been answered in part, or another has the slot. */
 	if (!rd || psn != rd->psn || rd->owes == XROCE_PSN_NONE)
@@ -55,18 +70,14 @@ static void xroce_resp_unanswered(struct xroce_qp *qp, const struct xroce_rd *rd
  */
 void xroce_resp_stop(struct xroce_qp *qp)
 {
-	struct xroce_rd *rd, *first = NULL;
 	struct xroce_resp *resp = &qp->resp;
+	struct xroce_rd *rd = xroce_resp_first(resp);
 	u32 i;
 
-	for (i = 0; i < resp->max_rd; i++) {
-		rd = xroce_rd_slot(resp, resp->rd_tail + i);
-		if (rd->state == XROCE_RD_ACTIVE && !rd->again && !first)
-			first = rd;
-		rd->state = XROCE_RD_FREE;
-	}
-	if (first)
-		xroce_resp_unanswered(qp, first, first->next);
+	if (rd)
+		xroce_resp_unanswered(qp, rd, rd->next);
+	for (i = 0; i < resp->max_rd; i++)
+		resp->rd[i].state = XROCE_RD_FREE;
 	resp->rd_tail = 0;
 	resp->rd_active = 0;
 	resp->cnp = false;
@@ -150,7 +161,8 @@ static u32 xroce_resp_ack_psn(struct xroce_qp *qp)
 	return xroce_psn_add(qp->hot.epsn, XROCE_PSN_MASK);
 }
 
-static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp, u8 syndrome, u32 psn)
+static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp, u8 syndrome, u32 psn,
+						u32 acks)
 {
 	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, qp->hot.msn) };
 	struct xroce_frame *f;
@@ -160,6 +172,7 @@ static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp, u8 syndrome
 		xroce_frame_ext(f, &aeth, sizeof(aeth), 0);
 		f->is.kind = XROCE_FRAME_ACK;
 		f->is.syndrome = syndrome;
+		f->is.acks = acks;
 	}
 	return f;
 }
@@ -191,6 +204,7 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 	struct xroce_resp *resp = &qp->resp;
 	struct xroce_frame *f;
 	struct xroce_rd *rd;
+	u32 acks;
 
 	/* Whatever the hot block says: a datagram QP has no peer to answer. */
 	if (!xroce_qp_reliable(qp))
@@ -207,6 +221,7 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 		if (f) {
 			f->is.kind = XROCE_FRAME_RD_RESP;
 			f->is.slot = rd - resp->rd;
+			f->is.again = rd->again;
 			rd->next = xroce_psn_add(rd->next, 1);
 			if (rd->next == rd->stop) {
 				rd->state = XROCE_RD_DONE;
@@ -217,13 +232,13 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 		if (qp->nomem)
 			return NULL;
 	}
-	if (resp->nak)
-		f = xroce_resp_ack_frame(qp, resp->nak, resp->nak_psn);
-	else if (qp->hot.resp_flags & XROCE_RESP_ACK)
-		f = xroce_resp_ack_frame(qp, XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT,
-					 xroce_resp_ack_psn(qp));
-	else
+	if (!resp->nak && !(qp->hot.resp_flags & XROCE_RESP_ACK))
 		return NULL;
+	acks = xroce_resp_ack_psn(qp);
+	if (resp->nak)
+		f = xroce_resp_ack_frame(qp, resp->nak, resp->nak_psn, acks);
+	else
+		f = xroce_resp_ack_frame(qp, XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT, acks, acks);
 	/* A NAK acknowledges what was executed before. */
 	if (f)
 		xroce_resp_mute(qp);
@@ -251,6 +266,16 @@ void xroce_resp_marked(struct xroce_qp *qp)
 	xroce_resp_notify(qp);
 }
 
+/* Owe an ACK up to @psn. A READ that has been accepted meanwhile is to say so. */
+static void xroce_resp_owe(struct xroce_qp *qp, u32 psn)
+{
+	struct xroce_rd *rd = xroce_resp_first(&qp->resp);
+
+	qp->hot.resp_flags |= XROCE_RESP_ACK;
+	if (rd && (rd->owes == XROCE_PSN_NONE || xroce_psn_diff(psn, rd->owes) > 0))
+		rd->owes = psn;
+}
+
 /**
  * xroce_resp_untaken() - the device did not take an answer: it is owed again
  * @qp: the queue pair
@@ -266,24 +291,26 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 		return;
 	}
 	if (f->kind == XROCE_FRAME_ACK) {
-		if (f->syndrome == (XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT)) {
-			qp->hot.resp_flags |= XROCE_RESP_ACK;
-			/* A READ that has been accepted meanwhile is to say so. */
-			rd = xroce_resp_oldest(resp);
-			if (rd)
-				rd->owes = f->psn;
-		} else if (!resp->nak && (resp->fatal || f->psn == qp->hot.epsn)) {
+		if (f->syndrome != (XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT) && !resp->nak &&
+		    (resp->fatal || f->psn == qp->hot.epsn)) {
 			resp->nak = f->syndrome;
 			resp->nak_psn = f->psn;
+		} else {
+			/* Also of a NAK that is outdated. */
+			xroce_resp_owe(qp, f->acks);
 		}
 		return;
 	}
 	/* Others may have been given to it in SQD. */
 	rd = f->slot < resp->max_rd ? &resp->rd[f->slot] : NULL;
 	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.state == XROCE_QPS_ERR) {
-		xroce_resp_unanswered(qp, rd, f->psn);
+		if (!f->again)
+			xroce_resp_unanswered(qp, rd, f->psn);
 		return;
 	}
+	/* Asked for again meanwhile, it was not answered before after all. */
+	if (rd && !f->again && ((f->psn - rd->psn) & XROCE_PSN_MASK) < rd->npsn)
+		rd->again = false;
 	/* The window that slows responses down is the requester's. */
 	xroce_resp_notify(qp);
 	if (!rd || rd->state == XROCE_RD_FREE ||

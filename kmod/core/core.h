@@ -228,14 +228,19 @@ enum xroce_frame_kind {
  *	whether it took it
  * @psn: what to step back to if not
  * @since: XROCE_FRAME_REQ: packets before it since the last one that asked for an ACK
+ * @acks: XROCE_FRAME_ACK: up to where it acknowledges, READs and atomics apart
  * @kind: enum xroce_frame_kind
  * @slot: XROCE_FRAME_RD_RESP: index in xroce_resp.rd
  * @syndrome: XROCE_FRAME_ACK: what it says
- * @again: XROCE_FRAME_REQ: what counts it, was it sent before, 0 if not
+ * @again: XROCE_FRAME_REQ: what counts it, was it sent before, 0 if not;
+ *	XROCE_FRAME_RD_RESP: as in &struct xroce_rd
  */
 struct xroce_staged {
 	u32 psn;
-	u32 since;
+	union {
+		u32 since;
+		u32 acks;
+	};
 	u8 kind;
 	u8 slot;
 	u8 syndrome;

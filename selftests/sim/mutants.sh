@@ -252,19 +252,22 @@ bug owed-far comp '(i != req->head && xroce_psn_diff(e->psn, psn) >= 0)' \
 	'xroce_psn_diff(e->psn, psn) >= 0'
 bug recover-behind cc '	if (xroce_psn_diff(qp->hot.una, req->recover) > 0)
 		req->recover = qp->hot.una;' ''
-bug owed-too-much answer 'if (first)
-		xroce_resp_unanswered(qp, first, first->next);' ''
-bug owed-again answer 'rd->state == XROCE_RD_ACTIVE && !rd->again && !first' \
-	'rd->state == XROCE_RD_ACTIVE && !first'
-bug owed-again-sent answer 'if (rd && rd->again)\n\t\treturn;' ''
-bug owed-overtakes answer '	if (qp->hot.state == XROCE_QPS_RESET || qp->hot.state == XROCE_QPS_ERR) {
-		xroce_resp_unanswered(qp, rd, f->psn);
-		return;
-	}' ''
+bug owed-too-much answer 'if (rd)
+		xroce_resp_unanswered(qp, rd, rd->next);' ''
+bug owed-again answer 'rd->state == XROCE_RD_ACTIVE && !rd->again' \
+	'rd->state == XROCE_RD_ACTIVE'
+bug owed-again-sent answer 'if (!f->again)' ''
+bug owed-again-late answer '		rd->again = false;\n' '		;\n'
+bug owed-overtakes answer '		if (!f->again)
+			xroce_resp_unanswered(qp, rd, f->psn);
+		return;' ''
 bug owed-before answer '	qp->hot.resp_flags |= XROCE_RESP_ACK;
 	qp->resp.rd_end' '	qp->resp.rd_end'
 bug owed-beyond answer '	qp->resp.rd_end = qp->hot.epsn;\n' ''
-bug owed-since answer 'rd->owes = f->psn;' ';'
+bug owed-since answer 'rd->owes = psn;' ';'
+bug owed-less answer 'xroce_psn_diff(psn, rd->owes) > 0' '1'
+bug owed-other answer '*rd = xroce_resp_first(&qp->resp);' '*rd = xroce_resp_oldest(&qp->resp);'
+bug owed-nak answer 'xroce_resp_owe(qp, f->acks);' 'if (!f->syndrome) xroce_resp_owe(qp, f->acks);'
 bug owed-twice answer ' || rd->owes == XROCE_PSN_NONE)' ')'
 bug owed-ever tx '\tcmpxchg(&qp->dev->turn[1], qp->since, 0);\n' ''
 bug turn-early tx 'now - qp->since >= XROCE_TURN_AGE' '1'

@@ -333,6 +333,213 @@ static void run_owed_again(u64 seed)
 	sim_world_free();
 }
 
+/* What has left for the responder and waits there until a burst is with its device */
+static struct {
+	u8 buf[4][256];
+	u32 len[4];
+	u32 n;
+	bool on, nak, over;
+} held;
+
+static bool hold(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	if (!held.on)
+		return keep_read(from, buf, len, p);
+	sim_check(held.n < 4 && len <= sizeof(held.buf[0]), "%u packets, %u bytes", held.n, len);
+	memcpy(held.buf[held.n], buf, len);
+	held.len[held.n++] = len;
+	return true;
+}
+
+/* The device takes nothing, but answers to a READ before that. */
+static u32 take_none_held(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	u32 i;
+
+	if (ep != &ep->conn->ep[1] || (f[0]->is.kind == XROCE_FRAME_RD_RESP && !held.n &&
+				       !held.over))
+		return n;
+	if (held.over || held.on || !held.n || f[0]->is.kind != XROCE_FRAME_ACK ||
+	    held.nak != (f[0]->is.syndrome != (XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT)))
+		return 0;
+	held.over = true;
+	if (kept.ends)
+		sim_raw_rx(ep->node, kept.buf, kept.len, false);
+	for (i = 0; i < held.n; i++)
+		sim_raw_rx(ep->node, held.buf[i], held.len[i], false);
+	return 0;
+}
+
+static u32 post_held(struct sim_ep *ep, u8 wr, bool on)
+{
+	struct sim_opt opt = { .wr = wr, .len = 8, .nsge = 1, .signaled = true };
+
+	held.on = on;
+	sim_check(sim_post(ep, &opt), "no room");
+	sim_run_until(sim_now() + 20 * SIM_US);
+	held.on = false;
+	return ep->qp.hot.next;
+}
+
+/*
+ * An ACK, or a NAK in its place, is with a device that does not take it, while the READ
+ * comes that is not answered any more: behind another WRITE, or behind a READ asked for
+ * again, or where the gap was that the NAK is about.
+ */
+static void run_owed_meanwhile(u64 seed)
+{
+	struct sim_ep *ep = begin(sim_below(2));
+	u32 which = sim_below(3), want, i;
+
+	(void)seed;
+	memset(&held, 0, sizeof(held));
+	held.nak = which == 2;
+	W->checks_off = true;	/* for a READ that comes again, and nobody has asked for */
+	W->drop = hold;
+	W->take = take_none_held;
+	post_held(ep, XROCE_WR_RDMA_READ, false);
+	sim_check(ep->qp.hot.una == ep->qp.hot.next, "no answer");
+	want = post_held(ep, XROCE_WR_RDMA_WRITE, false);
+	kept.ends = which == 1 ? ep->peer : NULL;
+	if (which == 0)
+		want = post_held(ep, XROCE_WR_RDMA_WRITE, true);
+	post_held(ep, XROCE_WR_RDMA_READ, true);
+	if (sim_chance(5000))
+		post_held(ep, XROCE_WR_RDMA_WRITE, true);
+	if (which == 2)
+		post_held(ep, XROCE_WR_RDMA_WRITE, false);
+	for (i = 0; i < 100 && !held.over; i++)
+		sim_run_until(sim_now() + 50 * SIM_US);
+	sim_check(held.over, "no ACK or NAK was with the device");
+	end_it(ep->peer);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(ep->qp.hot.una == want, "acknowledged up to %06x, not %06x",
+		  ep->qp.hot.una, want);
+	sim_world_free();
+}
+
+/* Requests of a packet each, and of each what is known at the responder's device */
+#define ANY_MAX	512
+
+static struct {
+	struct sim_ep *ep;	/* the requester */
+	u32 base, n;
+	bool read[ANY_MAX];
+	bool taken[ANY_MAX];	/* its response */
+	u8 buf[4][256];		/* the last READs */
+	u32 len[4];
+	u32 reads;
+	u32 partial, repeat, ends;	/* of 10,000 bursts */
+} any;
+
+static bool any_keep(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	if (from == any.ep && p->info & XROCE_OP_READ) {
+		sim_check(len <= sizeof(any.buf[0]), "a READ of %u bytes", len);
+		memcpy(any.buf[any.reads % 4], buf, len);
+		any.len[any.reads++ % 4] = len;
+	}
+	return false;
+}
+
+static void any_again(struct sim_node *to)
+{
+	u32 i = sim_below(4);
+
+	if (i < any.reads && sim_chance(any.repeat))
+		sim_raw_rx(to, any.buf[i], any.len[i], false);
+}
+
+static u32 any_psn(u32 psn)
+{
+	return (psn - any.base) & XROCE_PSN_MASK;
+}
+
+/* Return: the first request before @n that is a READ without an answer, or @n. */
+static u32 any_unanswered(u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n && (!any.read[i] || any.taken[i]); i++)
+		;
+	return i;
+}
+
+static u32 any_take(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	const struct xroce_staged *is;
+	u32 i, first;
+
+	if (ep == any.ep)
+		return n;
+	if (!end.done) {
+		any_again(ep->node);
+		if (sim_chance(any.ends)) {
+			end_it(ep);
+			W->take = any_take;
+			n = sim_below(n + 1);
+		} else if (sim_chance(any.partial)) {
+			n = sim_below(n + 1);
+		}
+	}
+	for (i = 0; i < n; i++) {
+		is = &f[i]->is;
+		if (is->kind == XROCE_FRAME_RD_RESP) {
+			any.taken[any_psn(is->psn)] = true;
+		} else if (is->kind == XROCE_FRAME_ACK &&
+			   is->syndrome == (XROCE_AETH_ACK | XROCE_AETH_NO_CREDIT)) {
+			first = any_unanswered(any_psn(is->psn) + 1);
+			sim_check(first > any_psn(is->psn), "ACK %06x behind an unanswered %06x",
+				  is->psn, xroce_psn_add(any.base, first));
+		}
+	}
+	return n;
+}
+
+/*
+ * READs and WRITEs, the former again and again; a device that takes what it likes while
+ * others receive; and an end at any moment. All before the first READ without an answer
+ * is acknowledged, and nothing behind it.
+ */
+static void run_owed_any(u64 seed)
+{
+	struct sim_ep *ep = begin(sim_below(2)), *pe = ep->peer;
+	u32 rounds = sim_range(1, 30), want, i;
+	struct sim_opt opt = { .len = 8, .nsge = 1, .signaled = true };
+
+	(void)seed;
+	memset(&any, 0, sizeof(any));
+	any.ep = ep;
+	any.base = ep->qp.hot.next;
+	any.partial = sim_below(10000);
+	any.repeat = sim_below(2) * sim_below(8000);
+	any.ends = end.how == 1 ? sim_below(600) : 0;
+	W->checks_off = true;	/* for a READ that comes again, and nobody has asked for */
+	W->drop = any_keep;
+	W->take = any_take;
+	for (; rounds && !end.done; rounds--) {
+		for (i = sim_range(1, 4); i; i--) {
+			opt.wr = sim_chance(4000) ? XROCE_WR_RDMA_READ : XROCE_WR_RDMA_WRITE;
+			opt.more = i > 1;
+			if (sim_post(ep, &opt))
+				any.read[any.n++] = opt.wr == XROCE_WR_RDMA_READ;
+		}
+		sim_run_until(sim_now() + sim_below(60) * SIM_US);
+		any_again(pe->node);
+		if (sim_chance(3000))
+			sim_poll_all();
+	}
+	if (!end.done) {
+		end_it(pe);
+		W->take = any_take;
+	}
+	sim_run_until(sim_now() + SIM_MS);
+	want = xroce_psn_add(any.base, any_unanswered(any_psn(end.psn)));
+	sim_check(ep->qp.hot.una == want, "acknowledged up to %06x, not %06x, of %06x",
+		  ep->qp.hot.una, want, end.psn);
+	sim_world_free();
+}
+
 const struct sim_scenario sim_owed_scenarios[] = {
 	{ "owed", "a QP ends that owes an ACK: its peer is told", run_owed, 0, 40 },
 	{ "owed-read", "but not what lies behind a READ unanswered", run_owed_read,
@@ -343,5 +550,9 @@ const struct sim_scenario sim_owed_scenarios[] = {
 	{ "owed-before", "the same of what came before a READ unanswered", run_owed_before,
 	  0, 60 },
 	{ "owed-again", "and what came behind a READ repeated", run_owed_again, 0, 60 },
+	{ "owed-meanwhile", "what is received while the device has an ACK that it does not take",
+	  run_owed_meanwhile, 0, 60 },
+	{ "owed-any", "of READs and WRITEs with a device that takes some of what is owed",
+	  run_owed_any, 0, 300 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };
