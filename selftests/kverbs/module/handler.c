@@ -19,7 +19,6 @@ static DEFINE_PER_CPU(struct task_struct *, kv_posting);
 /**
  * struct kv_watch - two QPs of one device that share a CQ, and what its handler saw
  * @end: connected to each other
- * @lock: may be held to post
  * @inside: handlers that run
  * @within: were called inside a post
  * @beside: began while another ran
@@ -30,7 +29,7 @@ static DEFINE_PER_CPU(struct task_struct *, kv_posting);
 struct kv_watch {
 	struct ib_cq *cq;
 	struct kv_end end[2];
-	spinlock_t lock;
+	spinlock_t lock;		/* what a consumer may hold as it posts */
 	atomic_t inside, within, beside, met;
 	struct completion called, over;
 };
