@@ -95,10 +95,11 @@ names() {
 # The link goes in the middle of writes for longer than a QP tries again
 outage() {
 	local pid
-	dd if="$TOPO_TMP/files/big" of="$MNT/outage" bs=64k oflag=direct status=none &
+	dd if="$TOPO_TMP/files/big" of="$MNT/outage" bs=16k oflag=direct status=none &
 	pid=$!
-	sleep 0.3
+	sleep 0.1
 	ip link set xr-eth0 down
+	kill -0 "$pid" || { echo "it had been written before"; return 1; }
 	sleep "${OUTAGE:-5}"
 	addresses '' xr-eth0 1
 	wait "$pid" && cmp "$TOPO_TMP/files/big" "$EXPORT/outage" &&

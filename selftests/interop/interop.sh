@@ -38,4 +38,12 @@ n1 tc qdisc replace dev "$ETH1" root tbf rate 100mbit burst 20kb limit 30kb
 rc "rxe with xroce $XROCE_XDP, slow" backward depth
 n1 tc qdisc del dev "$ETH1" root
 ud "rxe with xroce $XROCE_XDP" -r shape
+# of RC and UC, natively; see above
+by_xdp() {
+	local n
+	n=$(($(counter "$RNS1" "$RDMA1" xdp_fast) + $(counter "$RNS1" "$RDMA1" xdp_taken)))
+	echo "$n packets without the IP stack"
+	if [ "$XROCE_XDP" = native ]; then [ "$n" -gt 1000 ]; else [ "$n" = 0 ]; fi
+}
+try "$label: as XDP is to have it" by_xdp
 tap_end

@@ -51,11 +51,14 @@ gone() {
 	has_disk && disconnect && wait_for 20 no_disk
 }
 
+# Other data than what is there
+fresh() { head -c "${SIZE}K" /dev/urandom >"$TOPO_TMP/data"; }
+
 # Blocks of $1 KiB over the whole disk, compared at the target; the figure: both
 # ways
 blocks() {
 	local from=${EPOCHREALTIME/./} took
-	head -c "${SIZE}K" /dev/urandom >"$TOPO_TMP/data" &&
+	fresh &&
 		dd if="$TOPO_TMP/data" of="$(disk)" bs="${1}k" oflag=direct \
 			status=none &&
 		blockdev --flushbufs /dev/ram0 && cmp "$TOPO_TMP/data" /dev/ram0 &&
@@ -84,6 +87,7 @@ files() {
 # All at once, of several sizes, on all queues
 at_once() {
 	local i pids=() status=0 part=$((SIZE / 8))
+	fresh
 	for i in 0 1 2 3 4 5 6 7; do
 		dd if="$TOPO_TMP/data" of="$(disk)" bs=$((4 << i % 4))k \
 			skip=$((i * part / (4 << i % 4))) \
@@ -101,10 +105,12 @@ at_once() {
 # The link goes in the middle of writes, and comes back: so does the connection
 outage() {
 	local pid
-	dd if="$TOPO_TMP/data" of="$(disk)" bs=64k oflag=direct status=none &
+	fresh
+	dd if="$TOPO_TMP/data" of="$(disk)" bs=16k oflag=direct status=none &
 	pid=$!
-	sleep 0.3
+	sleep 0.1
 	ip link set xr-eth0 down
+	kill -0 "$pid" || { echo "it had been written before"; return 1; }
 	sleep 3
 	addresses '' xr-eth0 1
 	wait "$pid" && blockdev --flushbufs /dev/ram0 && cmp "$TOPO_TMP/data" /dev/ram0

@@ -49,7 +49,7 @@ measure() {
 # results LABEL COMMAND... - a program's lines "ok", "not ok", "skip" become ours;
 # what else it says is shown, and left in $said
 results() {
-	local label=$1 line fails=$tap_failed skips=$tap_skipped
+	local label=$1 line all=$tap_n fails=$tap_failed skips=$tap_skipped
 	shift
 	said=
 	while IFS= read -r line; do
@@ -59,7 +59,8 @@ results() {
 				not_ok "$label: ${line%% \# *}" "${line#* \# }" ;;
 		'skip '*)	line=${line#skip }
 				skip "$label: ${line%% \# *}" "${line#* \# }" ;;
-		'exit 0')	;;
+		'exit 0')	[ "$tap_n" != "$all" ] ||
+					not_ok "$label: $*" "no results" ;;
 		'exit 1')	[ "$tap_failed" != "$fails" ] ||
 					not_ok "$label: $*" "fails nothing, but says so" ;;
 		'exit 4')	[ "$tap_skipped" != "$skips" ] ||

@@ -152,6 +152,10 @@ life_begin() {
 	SIDES=("xra%@$NS1" "xrb%@$NS2")
 	[ "$PAIRS" -gt 1 ] || SIDES=("xra1@$NS1" "xrb1@$NS2")
 	life_label
+	if [[ $label != *"netns ${XROCE_NETNS:-}"* ]]; then
+		not_ok "$label: RDMA namespaces" "not $XROCE_NETNS"
+		tap_end
+	fi
 	if ! why=$(life_links 2>&1); then
 		not_ok "$label: devices" "${why//$'\n'/$'\n'# }"
 		tap_end

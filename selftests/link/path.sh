@@ -196,17 +196,26 @@ life_links() { :; }
 # deaf COMMAND... - from then on what comes by the VLAN is not the link's any more. A UC
 # QP there hears of nothing, and neither does its peer, who goes on
 heard() { counter "$NS1" xr1 rcvd_pkts; }
+said() { counter "$NS2" xr2 sent_pkts; }
+# what of it did not come by the socket
+in_place() { echo $(($(counter "$NS1" xr1 xdp_fast) + $(counter "$NS1" xr1 xdp_taken))); }
+seconds=5
+[ ! -e /sys/kernel/debug/kmemleak ] || seconds=40
 deaf() {
-	local was pid
-	was=$(heard)
-	verbs_pair "$V4V.1" "$V4.2" ib_write_bw -c UC -b -D 5 -s 1000 \
+	local was says place pid
+	was=$(heard) place=$(in_place)
+	verbs_pair "$V4V.1" "$V4.2" ib_write_bw -c UC -b -D "$seconds" -s 1000 \
 		>"$TOPO_TMP/write" 2>&1 &
 	pid=$!
-	wait_for 60 more heard $((was + 500)) && "$@" || return
+	wait_for 60 more heard $((was + 500)) || return
+	[ "$XROCE_XDP" != native ] || more in_place $((place + 400)) ||
+		{ echo "$(in_place) packets in place, $place before"; return 1; }
+	"$@" || return
 	sleep 0.2
-	was=$(heard)
+	was=$(heard) says=$(said)
 	sleep 1
 	! more heard "$was" || { echo "$(($(heard) - was)) packets were taken"; return 1; }
+	more said "$says" || { echo "nothing was sent any more"; return 1; }
 	wait "$pid" || { cat "$TOPO_TMP/write"; return 1; }
 }
 again() { "$@" && vlan_route eth0.7 && wait_for 20 vlan_gid; }

@@ -58,8 +58,12 @@ all_ok() {
 }
 
 text_agrees() {
+	local lines line
 	n1 rdmatool check >"$TOPO_TMP/text"
-	n1 rdmatool -j check | jq -r '.[].text' | while IFS= read -r line; do
+	mapfile -t lines < <(n1 rdmatool -j check | jq -r '.[].text')
+	[ ${#lines[@]} -ge 10 ] && [ ${#lines[@]} = "$(wc -l <"$TOPO_TMP/text")" ] ||
+		{ echo "${#lines[@]} lines"; return 1; }
+	for line in "${lines[@]}"; do
 		grep -qF -- ": $line" "$TOPO_TMP/text" || { echo "$line"; return 1; }
 	done
 }

@@ -81,18 +81,25 @@ weird=$'x #\\y\xc3\xa4'
 try "a link, steered" rdmatool link add xt0 netdev xt-a xdp native
 rdmatool link set xt0 steer "0-$last"
 [ "$last" != 0 ] || last=
+try "with keys" rdmatool tune set xt0 cwnd-init 32 cnp-gap 0
+tuned() { rdmatool -j tune show xt0 | jq -c 'map([.key, .value])'; }
+keys=$(tuned)
 try "another, whose name has everything" \
 	rdmatool link add "$weird" netdev xt-b xdp generic
 before=$(shown)
 try "saved" rdmatool link save "$file"
 try "the file is as documented" grep -qxE \
-	"link xt0 netdev xt-a xdp native steer 0${last:+-$last}" "$file"
+	"link xt0 netdev xt-a xdp native steer 0${last:+-$last} cwnd-init 32 cnp-gap 0" "$file"
 try "and has every name" grep -qxF \
 	'link x\x20\x23\x5cy\xc3\xa4 netdev xt-b xdp generic' "$file"
 try "the same on standard output" eval 'rdmatool link save - | cmp - "$file"'
 try "the module unloads" eval 'rdmatool link del xt0; rdmatool link del "$weird"; wait_for 10 unload'
 try "restored" rdmatool link restore "$file"
 try "the same links" same
+try "with the same keys" [ "$(tuned)" = "$keys" ]
+rdmatool tune set xt0 cwnd-init 64 cwnd-max 128
+try "keys that are otherwise" rdmatool link restore "$file"
+try "become as they were" [ "$(tuned)" = "$keys" ]
 try "once more changes nothing" rdmatool link restore "$file"
 try "the same links" same
 rdmatool link set xt0 xdp off
@@ -160,6 +167,7 @@ refused "an escape that is none" '2: a backslash' "${ok_line}link x\\\\n netdev 
 refused "an escaped zero" '2: a backslash' "${ok_line}link x\\\\x00 netdev xt-b xdp off\n"
 refused "half an escape" '2: a backslash' "${ok_line}link x\\\\x4"
 refused "a long line" '2: the line is longer' "${ok_line}#$(printf 'x%.0s' {1..4100})\n"
+refused "a key out of its range" '2: cwnd-init: a number from 4' "${ok_line}link x netdev xt-b xdp off cwnd-init 3\n"
 refused "a policy somewhere" '2: policy: a file' "${ok_line}link x netdev xt-b xdp native policy p.o\n"
 refused "a policy of nothing" '2: policy: .* xdp is off' "${ok_line}link x netdev xt-b xdp off policy /p.o\n"
 refused "a policy of 512 bytes" '2: policy: 1 to 511' "${ok_line}link x netdev xt-b xdp native policy /$(printf 'x%.0s' {1..511})\n"
