@@ -19,6 +19,7 @@ static DEFINE_PER_CPU(struct task_struct *, kv_posting);
 /**
  * struct kv_watch - two QPs of one device that share a CQ, and what its handler saw
  * @end: connected to each other
+ * @lock: what a consumer may hold as it posts
  * @inside: handlers that run
  * @within: were called inside a post
  * @beside: began while another ran
@@ -29,7 +30,7 @@ static DEFINE_PER_CPU(struct task_struct *, kv_posting);
 struct kv_watch {
 	struct ib_cq *cq;
 	struct kv_end end[2];
-	spinlock_t lock;		/* what a consumer may hold as it posts */
+	spinlock_t lock;	/* around a post */
 	atomic_t inside, within, beside, met;
 	struct completion called, over;
 };
