@@ -285,6 +285,15 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list,
 	return err;
 }
 
+/* Which CPUs have the work is for who administers them, not a container's netdev. */
+static int may_steer(const struct nlattr *attr, struct netlink_ext_ack *extack)
+{
+	if (!attr || capable(CAP_NET_ADMIN))
+		return 0;
+	NL_SET_ERR_MSG_ATTR(extack, attr, "steering needs CAP_NET_ADMIN of the host");
+	return -EPERM;
+}
+
 /* Whoever looks next sees it: a QP's window adapts, or is new. */
 static void set_u32(u32 *val, struct nlattr *attr)
 {
@@ -298,8 +307,10 @@ int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *detach = a[XROCE_A_LINK_XDP_DETACH];
 	struct nlattr *steer = a[XROCE_A_LINK_STEER];
 	struct xroce_link *link;
-	int err = 0;
+	int err = may_steer(steer, info->extack);
 
+	if (err)
+		return err;
 	if (fd && detach) {
 		NL_SET_ERR_MSG(info->extack, "xdp-fd and xdp-detach exclude each other");
 		return -EINVAL;
@@ -486,9 +497,12 @@ int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *qpn = info->attrs[XROCE_A_QP_QPN];
 	struct nlattr *cpu = info->attrs[XROCE_A_QP_STEER_CPU];
 	struct net *net = genl_info_net(info);
+	int err = may_steer(cpu, info->extack);
 	struct xroce_kqp *kqp;
 	struct xroce_qp *qp;
 
+	if (err)
+		return err;
 	if (!name || !qpn || !cpu == !info->attrs[XROCE_A_QP_STEER_LINK]) {
 		NL_SET_ERR_MSG(info->extack,
 			       "dev-name, qpn and either steer-cpu or steer-link are needed");

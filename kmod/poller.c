@@ -2,8 +2,9 @@
 /*
  * A context that wants no doorbells: a thread of its process, charged to it, looks
  * at the send queues of its QPs until nothing was there for its idle time, then
- * asks for doorbells and sleeps. Process context; poller->mutex guards the list,
- * and keeps a QP's ring while the thread looks at it.
+ * asks for doorbells and sleeps. Process context; poller->lock guards the list. A QP
+ * is looked at with BH off, and run with a reference: nobody waits for a thread that
+ * its user keeps from the CPU.
  */
 #include <linux/ktime.h>
 #include <linux/pid.h>
@@ -24,8 +25,9 @@
  * struct xroce_poller - the thread of a context
  * @task: the thread
  * @tgid: the process whose thread it is
- * @mutex: guards @qps
+ * @lock: guards @qps and @at
  * @qps: its QPs
+ * @at: among them, behind the one that was looked at last
  * @idle: nothing is found for so long, ns, before it sleeps
  * @last: when something was found; the thread's
  * @awake: it looks at the rings of @qps; the thread's
@@ -38,8 +40,9 @@
 struct xroce_poller {
 	struct vhost_task *task;
 	struct pid *tgid;
-	struct mutex mutex;		/* qps */
+	spinlock_t lock;		/* qps, at */
 	struct list_head qps;
+	struct list_head at;
 	u64 idle;
 	u64 last;
 	bool awake;
@@ -59,44 +62,50 @@ static void poller_gone(struct xroce_poller *p)
 		queue_work(poller_wq, &p->end);
 }
 
-static void poller_run(struct xroce_qp *qp)
-{
-	local_bh_disable();
-	xroce_qp_run(qp);
-	local_bh_enable();
-}
-
-/* Look at each ring once. Return: has anything been taken from one. */
-static bool poller_look(struct xroce_poller *p)
+/* Under the lock. Return: the next one to look at, or NULL after the last. */
+static struct xroce_kqp *poller_next(struct xroce_poller *p)
 {
 	struct xroce_kqp *kqp;
+
+	if (list_is_last(&p->at, &p->qps)) {
+		list_move(&p->at, &p->qps);
+		return NULL;
+	}
+	kqp = list_entry(p->at.next, struct xroce_kqp, poll_node);
+	list_move(&p->at, &kqp->poll_node);
+	return kqp;
+}
+
+/*
+ * Look at each ring once; or, to @rest, users are to ring from here on, and who has
+ * posted and not rung is served now. Return: has anything been taken from one.
+ */
+static bool poller_look(struct xroce_poller *p, bool rest)
+{
+	struct xroce_kqp *kqp;
+	struct xroce_req *req;
 	bool found = false;
 	u32 tail;
 
-	list_for_each_entry(kqp, &p->qps, poll_node) {
-		struct xroce_req *req = &kqp->qp.req;
-
-		WRITE_ONCE(req->polled, true);
+	while (spin_lock_bh(&p->lock), (kqp = poller_next(p))) {
+		req = &kqp->qp.req;
+		WRITE_ONCE(req->polled, !rest);
 		tail = READ_ONCE(req->tail);
-		if (READ_ONCE(req->ring->prod) != tail) {
-			poller_run(&kqp->qp);
+		if (rest || READ_ONCE(req->ring->prod) != tail) {
+			/* Its owner takes it from the list, and then waits. */
+			refcount_inc(&kqp->users);
+			spin_unlock(&p->lock);
+			xroce_qp_run(&kqp->qp);
 			found |= READ_ONCE(req->tail) != tail;
+			xroce_kqp_put(kqp);
+			local_bh_enable();
+		} else {
+			spin_unlock_bh(&p->lock);
 		}
 		cond_resched();
 	}
+	spin_unlock_bh(&p->lock);
 	return found;
-}
-
-/* From here on users ring; who has posted and not rung is served now. */
-static void poller_rest(struct xroce_poller *p)
-{
-	struct xroce_kqp *kqp;
-
-	list_for_each_entry(kqp, &p->qps, poll_node) {
-		WRITE_ONCE(kqp->qp.req.polled, false);
-		poller_run(&kqp->qp);
-		cond_resched();
-	}
 }
 
 /*
@@ -118,15 +127,13 @@ static bool poller_fn(void *data)
 	if (!p->awake && !READ_ONCE(p->rung))
 		return false;
 	__set_current_state(TASK_RUNNING);
-	mutex_lock(&p->mutex);
 	now = ktime_get_ns();
-	found = poller_look(p);
+	found = poller_look(p, false);
 	if (xchg(&p->rung, false) || found)
 		p->last = now;
 	p->awake = now - p->last < p->idle;
 	if (!p->awake)
-		poller_rest(p);
-	mutex_unlock(&p->mutex);
+		poller_look(p, true);
 	/* Who shares this CPU may be about to post: spinning would keep it from that. */
 	if (found || single_task_running())
 		cond_resched();
@@ -140,8 +147,7 @@ static void poller_killed(void *data)
 {
 	struct xroce_poller *p = data;
 
-	scoped_guard(mutex, &p->mutex)
-		poller_rest(p);
+	poller_look(p, true);
 	/* Rung for ever, so that nobody wakes it: older kernels do not keep its task. */
 	WRITE_ONCE(p->rung, true);
 	synchronize_rcu();
@@ -176,7 +182,7 @@ void xroce_poller_add(struct xroce_poller *p, struct xroce_kqp *kqp)
 	if (p->tgid != task_tgid(current))
 		return;
 	kqp->poller = p;
-	guard(mutex)(&p->mutex);
+	guard(spinlock_bh)(&p->lock);
 	list_add_tail(&kqp->poll_node, &p->qps);
 }
 
@@ -186,7 +192,7 @@ void xroce_poller_add(struct xroce_poller *p, struct xroce_kqp *kqp)
  */
 void xroce_poller_del(struct xroce_kqp *kqp)
 {
-	guard(mutex)(&kqp->poller->mutex);
+	guard(spinlock_bh)(&kqp->poller->lock);
 	list_del(&kqp->poll_node);
 }
 
@@ -196,7 +202,6 @@ static void poller_end(struct work_struct *work)
 
 	if (XROCE_HAVE_POLLER)
 		vhost_task_stop(p->task);
-	mutex_destroy(&p->mutex);
 	put_pid(p->tgid);
 	kfree(p);
 	if (atomic_dec_and_test(&pollers))
@@ -221,8 +226,9 @@ struct xroce_poller *xroce_poller_new(u32 us)
 	p = kzalloc(sizeof(*p), GFP_KERNEL_ACCOUNT);
 	if (!p)
 		return ERR_PTR(-ENOMEM);
-	mutex_init(&p->mutex);
+	spin_lock_init(&p->lock);
 	INIT_LIST_HEAD(&p->qps);
+	list_add(&p->at, &p->qps);
 	INIT_WORK(&p->end, poller_end);
 	p->idle = us * (u64)NSEC_PER_USEC;
 	/* A signal would have it fail, and then ib_core's ioctl() forgets a task. */

@@ -13,7 +13,6 @@
 #include "xroce.h"
 
 #define XROCE_QUARANTINE	1024
-/* Numbers are random: their lowest bits say where to look. */
 #define XROCE_BUCKETS		16384
 
 /**
@@ -36,10 +35,18 @@ struct xroce_table {
 	u32 gone[XROCE_QUARANTINE];
 };
 
+/* Odd: whoever sees numbers, and can choose among his own, knows none of the places. */
+static u32 table_seed __ro_after_init;
+
 struct xroce_table xroce_qps = { .max = XROCE_MAX_QP };
 struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR };
 struct xroce_table xroce_ahs = { .max = XROCE_MAX_AH };
 struct xroce_table xroce_srqs = { .max = XROCE_MAX_SRQ };
+
+static struct hlist_head *table_bucket(const struct xroce_table *t, u32 number)
+{
+	return &t->bucket[number * table_seed >> (32 - ilog2(XROCE_BUCKETS))];
+}
 
 /**
  * xroce_table_reserve() - give an object its number; it is not found yet
@@ -78,7 +85,7 @@ void xroce_table_publish(struct xroce_table *t, struct xroce_entry *e, void *obj
 	/* The slot is there: this only overwrites it. */
 	xa_store(&t->xa, e->number, object, GFP_KERNEL);
 	spin_lock(&t->lock);
-	hlist_add_head_rcu(&e->node, &t->bucket[e->number % XROCE_BUCKETS]);
+	hlist_add_head_rcu(&e->node, table_bucket(t, e->number));
 	spin_unlock(&t->lock);
 }
 
@@ -87,7 +94,7 @@ static struct xroce_entry *table_find(const struct xroce_table *t, u32 number)
 {
 	struct xroce_entry *e;
 
-	hlist_for_each_entry_rcu(e, &t->bucket[number % XROCE_BUCKETS], node)
+	hlist_for_each_entry_rcu(e, table_bucket(t, number), node)
 		if (e->number == number)
 			return e;
 	return NULL;
@@ -226,6 +233,7 @@ int __init xroce_table_init(void)
 {
 	int i, err = 0;
 
+	table_seed = get_random_u32() | 1;
 	for (i = 0; i < ARRAY_SIZE(tables) && !err; i++)
 		err = table_init(tables[i]);
 	while (err && i--)

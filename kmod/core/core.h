@@ -232,15 +232,12 @@ enum xroce_frame_kind {
  * @kind: enum xroce_frame_kind
  * @slot: XROCE_FRAME_RD_RESP: index in xroce_resp.rd
  * @syndrome: XROCE_FRAME_ACK: what it says
- * @again: XROCE_FRAME_REQ: what counts it, was it sent before, 0 if not;
- *	XROCE_FRAME_RD_RESP: as in &struct xroce_rd
+ * @again: XROCE_FRAME_REQ: what counts it, was it sent before; else of &struct xroce_rd
  */
 struct xroce_staged {
 	u32 psn;
-	union {
-		u32 since;
-		u32 acks;
-	};
+	u32 since;
+	u32 acks;
 	u8 kind;
 	u8 slot;
 	u8 syndrome;
@@ -310,8 +307,7 @@ struct xroce_swq {
  * @rd_end: one past the last PSN of each READ or atomic request outstanding, a
  *	FIFO [@rd_head, @rd_tail) over XROCE_MAX_RD_ATOMIC entries
  * @total: what the device had taken when the timer last expired for want of room
- * @waiting: since when nothing new was heard of what is outstanding, ns; 0: nothing
- *	is outstanding
+ * @waiting: since when nothing new was heard of what is outstanding, ns; 0: none is
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
  * @asking: the next packet is that one
  * @dry: in this run the ring was found empty, and who posts now comes with a doorbell

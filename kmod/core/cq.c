@@ -34,6 +34,9 @@ static void xroce_cq_copy(const struct xroce_cq *cq, struct xroce_ring *to,
 		       cq->ring->slot + (from & cq->mask) * size, size);
 }
 
+/* Elements that are copied under the lock, at most. */
+#define XROCE_CQ_LOCKED	256
+
 /**
  * xroce_cq_resize() - go on in another ring, with all that has not been polled
  * @cq: the completion queue
@@ -46,23 +49,27 @@ static void xroce_cq_copy(const struct xroce_cq *cq, struct xroce_ring *to,
  */
 int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth)
 {
-	u32 cons = READ_ONCE(cq->ring->cons);
+	u32 cons = READ_ONCE(cq->ring->cons), from = cons;
 	unsigned long flags;
 	int err = -EINVAL;
 	u32 prod;
 
-	/* Under the lock, as it is written: the elements before it are whole. */
+	/*
+	 * Most of it outside the lock: who may post does not wait for it. What is before
+	 * prod is whole, since both are written under the lock.
+	 */
 	spin_lock_irqsave(&cq->lock, flags);
-	prod = cq->prod;
-	spin_unlock_irqrestore(&cq->lock, flags);
-	if (prod - cons > cq->mask + 1 || prod - cons > depth)
-		return err;
-	/* Most of it outside the lock: who may post does not wait for it. */
-	xroce_cq_copy(cq, ring, depth - 1, cons, prod);
-	spin_lock_irqsave(&cq->lock, flags);
-	if (!cq->overrun && cq->prod - cons <= depth) {
-		xroce_cq_copy(cq, ring, depth - 1, prod, cq->prod);
-		ring->prod = cq->prod;
+	while (prod = cq->prod, prod - from > XROCE_CQ_LOCKED) {
+		spin_unlock_irqrestore(&cq->lock, flags);
+		if (prod - cons > cq->mask + 1 || prod - cons > depth)
+			return err;
+		xroce_cq_copy(cq, ring, depth - 1, from, prod);
+		from = prod;
+		spin_lock_irqsave(&cq->lock, flags);
+	}
+	if (!cq->overrun && prod - cons <= cq->mask + 1 && prod - cons <= depth) {
+		xroce_cq_copy(cq, ring, depth - 1, from, prod);
+		ring->prod = prod;
 		ring->cons = cons;
 		ring->arm = READ_ONCE(cq->ring->arm);
 		cq->ring = ring;

@@ -89,8 +89,8 @@ static void xroce_qp_flush_xrc(struct xroce_qp *qp)
 	xroce_xrc_end(qp);
 }
 
-/* Work requests flushed before others get the CPU. */
-#define XROCE_FLUSH_BUDGET	16384u
+/* Work requests flushed before others get the CPU: many QPs may end at once. */
+#define XROCE_FLUSH_BUDGET	256u
 
 /*
  * A user who posts as fast as this flushes does not hold it up: the rest is left

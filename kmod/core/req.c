@@ -861,6 +861,9 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 	return NULL;
 }
 
+/* Packets that cannot ask in turn before others get the CPU: each is looked for. */
+#define XROCE_ASKS	16
+
 /**
  * xroce_req_next() - build the next request packet
  * @qp: the queue pair
@@ -871,8 +874,13 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 	struct xroce_frame *f;
+	u32 left = XROCE_ASKS;
 
 	while (xroce_qp_sends(qp) && !req->rnr_until) {
+		if (!left--) {
+			xroce_env_defer(qp);
+			break;
+		}
 		f = xroce_req_build(qp);
 		if (f || qp->nomem)
 			return f;

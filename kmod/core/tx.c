@@ -296,6 +296,7 @@ void xroce_qp_timer(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 	u64 now = xroce_env_now();
+	bool ended;
 
 	spin_lock(&qp->lock);
 	if (qp->dead) {
@@ -308,6 +309,11 @@ void xroce_qp_timer(struct xroce_qp *qp)
 		xroce_env_timer(qp, req->rnr_until);
 	if (xroce_req_timer(qp, now))
 		xroce_comp_expired(qp);
+	ended = qp->hot.state == XROCE_QPS_ERR;
 	spin_unlock(&qp->lock);
-	xroce_qp_run(qp);
+	/* Of many QPs they may go off at once, and what is to be flushed has time. */
+	if (ended)
+		xroce_env_defer(qp);
+	else
+		xroce_qp_run(qp);
 }

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Requests to the xroce family that rdmatool would not make.
 
-netlink.py LINK IFINDEX - says one TAP-like line each: "ok NAME" or
-"not ok NAME # WHY". The numbers are those of linux/xroce_netlink.h.
+netlink.py LINK IFINDEX [guest] - says one TAP-like line each: "ok NAME" or
+"not ok NAME # WHY". A guest is root of a namespace of its own alone. The numbers are
+those of linux/xroce_netlink.h.
 """
 import errno
 import os
@@ -97,6 +98,14 @@ def main():
     check('all QPs', nl.ask(QP_GET, b'', DUMP), 0)
     check('QPs of no link', nl.ask(QP_GET, attr(QP_DEV, 'none'), DUMP),
           errno.ENODEV, 'no such xroce link')
+    if sys.argv[3:] == ['guest']:
+        check('a key of a guest', nl.ask(LINK_SET, name + attr(CWND_INIT, 32)), 0)
+        check('steering by a guest', nl.ask(LINK_SET, name + attr(STEER, '0')),
+              errno.EPERM, 'of the host')
+        check('steering a QP by a guest',
+              nl.ask(QP_SET, name + attr(QP_QPN, 2) + attr(QP_STEER_CPU, 0)),
+              errno.EPERM, 'of the host')
+        return
     if not root:
         for cmd, body in ((LINK_NEW, name + attr(IFINDEX, ifindex)),
                           (LINK_SET, name + attr(XDP_DETACH, b'')),

@@ -302,6 +302,23 @@ in_own_ns() {
 	unshare -rn sh -c 'ip link add xt-c type veth && exec "$@"' - "$@"
 }
 
+# as_guest NETDEV COMMAND... - the same with a netdev of the host's, and a link xt2 on it
+as_guest() {
+	local holder status
+	unshare -rn sleep 100 &
+	holder=$!
+	wait_for 10 eval "[ \"\$(readlink /proc/$holder/ns/net)\" != \"\$(readlink /proc/$$/ns/net)\" ]"
+	ip link set "$1" netns $holder &&
+		nsenter -n -t $holder rdmatool link add xt2 netdev "$1" &&
+		nsenter -U -n -t $holder --preserve-credentials "${@:2}"
+	status=$?
+	nsenter -n -t $holder rdmatool link del xt2
+	nsenter -n -t $holder ip link set "$1" netns $$
+	kill $holder
+	wait $holder 2>/dev/null
+	return $status
+}
+
 test_netlink() {
 	local ifindex
 	ifindex=$(cat /sys/class/net/xt-a/ifindex)
@@ -310,6 +327,10 @@ test_netlink() {
 	lines < <(setpriv --reuid 65534 --clear-groups \
 			python3 netlink.py xt0 "$ifindex" 2>&1 ||
 		  echo "not ok netlink.py as nobody # died")
+	ip link add xt-g type veth peer name xt-h
+	lines < <(as_guest xt-g python3 netlink.py xt2 "$(cat /sys/class/net/xt-g/ifindex)" guest 2>&1 ||
+		  echo "not ok netlink.py as a guest # died")
+	ip link del xt-g
 	lines < <(python3 fuzz.py xt0 "$ifindex" 2>&1 ||
 		  echo "not ok fuzz.py # died")
 	says "nobody may look" 'xt0/1' \
