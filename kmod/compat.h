@@ -82,9 +82,6 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define xroce_cqe_count	int
 #endif
 
-/* Since 6.14 ib_core reports a port's state as its netdev's changes. */
-#define XROCE_CORE_PORT_EVENTS	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0))
-
 /*
  * Of some, registration may name a DMA handle, of which a link has none
  * (XROCE_HAVE_DMAH), and counters are bound to for a port (XROCE_HAVE_COUNTER_PORT).

@@ -57,14 +57,18 @@ static struct xroce_link *addr_link(const struct net_device *dev,
 	return link && link_is_on(link, dev) ? link : NULL;
 }
 
-/* Is the VLAN of a frame's tag in the link's namespace; VLAN 0 is none. */
-static bool vlan_is_ours(const struct xroce_link *link, const struct net_device *dev,
-			 const struct vlan_ethhdr *eth)
+/* Is the VLAN of a frame's tag there, and another namespace's than the link's. */
+static bool vlan_is_others(const struct xroce_link *link, struct net_device *dev,
+			   const struct vlan_ethhdr *eth)
 {
+	const struct net_device *vlan;
+
+	if (!eth_type_vlan(eth->h_vlan_proto))
+		return false;
 	guard(rcu)();
-	return !eth_type_vlan(eth->h_vlan_proto) ||
-	       !(ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK) ||
-	       xroce_vlan_rcu(dev, link->net, eth);
+	vlan = __vlan_find_dev_deep_rcu(dev, eth->h_vlan_proto,
+					ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
+	return vlan && !net_eq(dev_net(vlan), link->net);
 }
 
 __bpf_kfunc_start_defs();
@@ -77,18 +81,18 @@ __bpf_kfunc_start_defs();
  *
  * XDP programs, wherever they run: the netdev is the one the frame came by, also
  * after a redirect to a CPU. The stack would drop what is for another MAC, or a
- * bridge take it along; a VLAN may be another namespace's. Return: 1 if GID, MAC and
- * VLAN are the link's, also when it is on a VLAN of that netdev, or else 0.
+ * bridge take it along; its VLAN may be another namespace's. Return: 1 if GID and MAC
+ * are the link's, also when it is on a VLAN of that netdev, or else 0.
  */
 __bpf_kfunc int bpf_xroce_addr(struct xdp_md *ctx, const void *addr, u32 addr__sz)
 {
 	const struct xdp_buff *xdp = (const struct xdp_buff *)ctx;
-	const struct net_device *dev = xdp->rxq->dev;
+	struct net_device *dev = xdp->rxq->dev;
 	const struct vlan_ethhdr *eth = xdp->data;
 	struct xroce_xdp_addr to;
 	struct xroce_link *link = addr_link(dev, &to, addr, addr__sz);
 
-	if (!link || xdp->data + sizeof(*eth) > xdp->data_end || !vlan_is_ours(link, dev, eth))
+	if (!link || xdp->data + sizeof(*eth) > xdp->data_end || vlan_is_others(link, dev, eth))
 		return 0;
 	return ether_addr_equal_unaligned(to.mac, dev->dev_addr) ||
 	       ether_addr_equal_unaligned(to.mac, link->ndev->dev_addr);

@@ -54,22 +54,21 @@ struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev)
 }
 
 /**
- * xroce_vlan_rcu() - the VLAN that a frame has the tag of
- * @dev: the netdev that it comes in or goes out by
- * @net: whose the VLAN is to be
+ * xroce_link_vlan_rcu() - the VLAN that a frame of a link's has the tag of
+ * @link: the link
  * @eth: the frame
  *
- * Return: the VLAN's netdev: on @dev itself, up, and in @net; or NULL.
+ * Return: the VLAN's netdev: on the link's own, up, in its namespace; or NULL.
  */
-const struct net_device *xroce_vlan_rcu(const struct net_device *dev, const struct net *net,
-					const struct vlan_ethhdr *eth)
+const struct net_device *xroce_link_vlan_rcu(const struct xroce_link *link,
+					     const struct vlan_ethhdr *eth)
 {
 	const struct net_device *vlan =
-		__vlan_find_dev_deep_rcu((struct net_device *)dev, eth->h_vlan_proto,
+		__vlan_find_dev_deep_rcu(link->ndev, eth->h_vlan_proto,
 					 ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
 
-	return vlan && netif_running(vlan) && net_eq(dev_net(vlan), net) &&
-	       vlan_dev_priv(vlan)->real_dev == dev ? vlan : NULL;
+	return vlan && netif_running(vlan) && net_eq(dev_net(vlan), link->net) &&
+	       vlan_dev_priv(vlan)->real_dev == link->ndev ? vlan : NULL;
 }
 
 /**
@@ -196,6 +195,7 @@ void xroce_link_free(struct xroce_link *link)
 	free_percpu(link->dev.count);
 	mutex_destroy(&link->xdp_lock);
 	mutex_destroy(&link->group_lock);
+	mutex_destroy(&link->bound_lock);
 }
 
 /* Under RTNL. */
@@ -337,20 +337,24 @@ out:
 	return err;
 }
 
-/* ib_core does this by itself since 6.14. */
+/* Where ib_core looks at netdevs itself it leaves out bonds, and tells nothing twice. */
 static void link_port_event(struct xroce_link *link)
 {
+#ifdef XROCE_HAVE_PORT_STATE
+	ib_dispatch_port_state_event(&link->ib, link->ndev);
+#else
 	struct ib_event event = {
 		.device = &link->ib,
 		.element.port_num = 1,
 	};
 	bool active = xroce_link_active(link);
 
-	if (XROCE_CORE_PORT_EVENTS || active == link->active)
+	if (active == link->active)
 		return;
 	link->active = active;
 	event.event = active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
 	ib_dispatch_event(&event);
+#endif
 }
 
 /* Under RTNL. A netdev that changes namespace is unregistered from its old. */

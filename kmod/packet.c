@@ -319,7 +319,7 @@ static noinline bool vlan_is_plain(const struct xroce_link *link,
 	const struct net_device *vlan;
 
 	guard(rcu)();
-	vlan = xroce_vlan_rcu(link->ndev, link->net, eth);
+	vlan = xroce_link_vlan_rcu(link, eth);
 	return vlan && ndev_is_plain(vlan);
 }
 

@@ -100,7 +100,7 @@ static noinline bool vlan_source(const struct xroce_link *link, struct vlan_ethh
 	const struct net_device *vlan;
 
 	guard(rcu)();
-	vlan = xroce_vlan_rcu(link->ndev, link->net, eth);
+	vlan = xroce_link_vlan_rcu(link, eth);
 	if (vlan)
 		ether_addr_copy(eth->h_source, vlan->dev_addr);
 	return vlan;

@@ -42,7 +42,7 @@
 #define XROCE_MAX_CQ		1048576
 #define XROCE_MAX_CQE		4194304
 #define XROCE_MAX_MR		1048576	/* regions and windows */
-#define XROCE_MAX_FAST_PAGES	512
+#define XROCE_MAX_FAST_PAGES	1024
 #define XROCE_MAX_PD		1048576
 #define XROCE_MAX_AH		1048576
 #define XROCE_MAX_SRQ		1048576
@@ -375,8 +375,8 @@ struct xroce_ibmw {
 int xroce_link_new(struct net *net, const char *name, struct net_device *ndev,
 		   struct netlink_ext_ack *extack);
 struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev);
-const struct net_device *xroce_vlan_rcu(const struct net_device *dev, const struct net *net,
-					const struct vlan_ethhdr *eth);
+const struct net_device *xroce_link_vlan_rcu(const struct xroce_link *link,
+					     const struct vlan_ethhdr *eth);
 struct xroce_link *xroce_link_get(struct net_device *ndev);
 struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name);
 bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid);

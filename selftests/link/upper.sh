@@ -102,12 +102,18 @@ nested() {
 }
 try "$label: so is what comes in another VLAN's tag" nested
 pings rc "not astray" "$V4.1" "$V4.2"
+bg "$NS1" ibv_asyncwatch -d xr1 >"$TOPO_TMP/events" 2>&1
+watch=$!
+try "$label: its events" wait_for 20 grep -q 'async event FD' "$TOPO_TMP/events"
+told() { [ "$(grep -o 'IBV_EVENT_PORT_[A-Z]*' "$TOPO_TMP/events" | tr '\n' ' ')" = "$1" ]; }
 try "$label: the port goes with the bond's only one" n1 ip link set eth0 down
 down() { n1 rdma link show xr1/1 | grep -q 'state DOWN'; }
 up() { n1 rdma link show xr1/1 | grep -q 'state ACTIVE'; }
 try "$label: it is down" wait_for 20 down
 try "$label: and comes back" n1 ip link set eth0 up
 try "$label: it is up" wait_for 20 up
+try "$label: both are told" wait_for 10 told "IBV_EVENT_PORT_ERR IBV_EVENT_PORT_ACTIVE "
+bg_end "$watch" || :
 pings rc "after that" "$V4.1" "$V4.2"
 connects "by the VLAN after that" 198.18.7.1 198.18.7.2
 # A VLAN that was given to another namespace is that one's, as are its addresses
