@@ -737,9 +737,58 @@ static void run_xrc_stray(u64 seed)
 	sim_world_free();
 }
 
+static bool nothing_arrives(struct sim_ep *from, const u8 *buf, u32 len,
+			    const struct xroce_pkt *p)
+{
+	(void)from; (void)buf; (void)len; (void)p;
+	return true;
+}
+
+/*
+ * A timer ends a QP that has much to flush: most is left for later, since the timers of
+ * others may go off with it.
+ */
+static void run_flush_timer(u64 seed)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_SEND };
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u32 prod, done, i;
+
+	(void)seed;
+	cfg.depth = 8192;
+	cfg.timeout = 14;
+	cfg.fixed = true;
+	cfg.retry_cnt = 0;
+	ep = &sim_pair(&cfg)->ep[0];
+	ep->expect_err = true;
+	W->drop = nothing_arrives;
+	for (i = 1; i <= 8000; i++) {
+		opt.more = i < 8000;
+		sim_check(sim_post(ep, &opt), "no room");
+	}
+	sim_run_until(sim_now() + SIM_MS);
+	prod = ep->scq->cq.prod;
+	/* It asks, and then gives up. */
+	for (i = 0; i < 2; i++) {
+		sim_set_now(sim_now() + SIM_SEC);
+		sim_core_enter();
+		xroce_qp_timer(&ep->qp);
+		sim_core_leave();
+	}
+	done = ep->scq->cq.prod - prod;
+	sim_check(ep->qp.hot.state == XROCE_QPS_ERR, "state %u", ep->qp.hot.state);
+	sim_check(done && done <= 600, "%u completions in a timer", done);
+	sim_run_until(sim_now() + 20 * SIM_MS);
+	done = ep->scq->cq.prod - prod;
+	sim_check(done == 8000, "%u completions in the end", done);
+	sim_world_free();
+}
+
 const struct sim_scenario sim_error_scenarios[] = {
 	{ "errors", "every cause, and its status on both sides", run_errors, 0,
 	  20 },
+	{ "flush-timer", "a timer ends a QP that has much to flush", run_flush_timer, 0, 4 },
 	{ "inv-again", "a region is ended by two", run_inv_again, 0, 40 },
 	{ "errors-bad", "the same on a bad network", run_errors_bad, 0, 20 },
 	{ "too-many", "more READs outstanding than agreed", run_too_many, 0,

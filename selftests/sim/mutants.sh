@@ -233,6 +233,7 @@ bug full-fatal comp 'if (total != req->total)' 'if (0)'
 bug full-patient comp 'if (total != req->total)' 'if (1)'
 bug full-loops comp ' -
 			xroce_env_total(qp->dev, XROCE_CNT_TX_LOOPED);' ';'
+bug flush-at-once qp 'XROCE_FLUSH_BUDGET	256u' 'XROCE_FLUSH_BUDGET	16384u'
 bug flush-many resp 'if (rd && pkt->info & XROCE_OP_FLUSH)' 'if (0)'
 bug asks-gone req 'if (!req->since_ackreq && !req->asking)' 'if (!req->since_ackreq)'
 bug asks-ready req '	req->rnr_until = 0;	/* another' '	/* another'
