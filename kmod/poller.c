@@ -182,8 +182,9 @@ void xroce_poller_add(struct xroce_poller *p, struct xroce_kqp *kqp)
 	if (p->tgid != task_tgid(current))
 		return;
 	kqp->poller = p;
-	guard(spinlock_bh)(&p->lock);
+	spin_lock_bh(&p->lock);
 	list_add_tail(&kqp->poll_node, &p->qps);
+	spin_unlock_bh(&p->lock);
 }
 
 /**
@@ -192,8 +193,9 @@ void xroce_poller_add(struct xroce_poller *p, struct xroce_kqp *kqp)
  */
 void xroce_poller_del(struct xroce_kqp *kqp)
 {
-	guard(spinlock_bh)(&kqp->poller->lock);
+	spin_lock_bh(&kqp->poller->lock);
 	list_del(&kqp->poll_node);
+	spin_unlock_bh(&kqp->poller->lock);
 }
 
 static void poller_end(struct work_struct *work)

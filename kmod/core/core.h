@@ -461,7 +461,6 @@ struct xroce_resp {
  * @verdict: what becomes of the packet under way, see &struct xroce_rx
  * @err_status, @err_nak: what ended it: the status of a work request, an
  *	&enum xroce_wc_status, the syndrome of a NAK to the peer; 0: neither
- *
  * @count: what it counted in its life; of what it sent only its sender writes it
  *
  * Memory lives until a grace period after its owner's destroy.
