@@ -235,7 +235,8 @@ void side_make(struct side *s, int fd)
 	NEED(s->pd = ibv_alloc_pd(s->ctx));
 	NEED(s->channel = ibv_create_comp_channel(s->ctx));
 	NEED(s->cq = ibv_create_cq(s->ctx, 2 * NQ * (SENDS + RECVS), NULL,
-				   s->channel, rnd() % 2));
+				   s->channel,
+				   rnd() % 2 % s->ctx->num_comp_vectors));
 	make_memory(s);
 	make_qps(s);
 	for (i = 0; i < NQ; i++)
