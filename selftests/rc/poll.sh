@@ -109,6 +109,30 @@ for end in far near; do
 	bg_end "$near" 2> /dev/null
 	try "$label: $end end killed, no thread is left" wait_for 10 no_threads
 done
+# limited PID - a fifth of a CPU for it and its thread, which is always awake
+limited() {
+	local cg=/sys/fs/cgroup/xroce-$$ from now
+	mkdir "$cg" && echo "20000 100000" >"$cg/cpu.max" && echo "$1" >"$cg/cgroup.procs" ||
+		return
+	sleep 1
+	from=$(sed -n 's/^usage_usec //p' "$cg/cpu.stat")
+	sleep 4
+	now=$(sed -n 's/^usage_usec //p' "$cg/cpu.stat")
+	echo "$(((now - from) / 1000)) ms of CPU in 4 s"
+	echo "$1" >/sys/fs/cgroup/cgroup.procs
+	rmdir "$cg"
+	[ $((now - from)) -gt 100000 ] && [ $((now - from)) -lt 2000000 ]
+}
+flow=$(counter "$NS1" "$RDMA1" rdma_recvs)
+serve "a limit"
+if grep -q cpu /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
+	echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+	measure "$label: its cgroup's limit is its thread's" limited "$far"
+fi
+kill -9 "$far" "$near" 2> /dev/null
+bg_end "$far" 2> /dev/null
+bg_end "$near" 2> /dev/null
+try "$label: both are gone" wait_for 10 no_threads
 flow=$(counter "$NS1" "$RDMA1" rdma_recvs)
 serve "the link to go, under a process that is stopped too"
 kill -STOP "$near"
