@@ -286,9 +286,10 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list,
 }
 
 /* Which CPUs have the work is for who administers them, not a container's netdev. */
-static int may_steer(const struct nlattr *attr, struct netlink_ext_ack *extack)
+static int may_steer(struct sk_buff *skb, const struct nlattr *attr,
+		     struct netlink_ext_ack *extack)
 {
-	if (!attr || capable(CAP_NET_ADMIN))
+	if (!attr || netlink_capable(skb, CAP_NET_ADMIN))
 		return 0;
 	NL_SET_ERR_MSG_ATTR(extack, attr, "steering needs CAP_NET_ADMIN of the host");
 	return -EPERM;
@@ -307,7 +308,7 @@ int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *detach = a[XROCE_A_LINK_XDP_DETACH];
 	struct nlattr *steer = a[XROCE_A_LINK_STEER];
 	struct xroce_link *link;
-	int err = may_steer(steer, info->extack);
+	int err = may_steer(skb, steer, info->extack);
 
 	if (err)
 		return err;
@@ -497,7 +498,7 @@ int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *qpn = info->attrs[XROCE_A_QP_QPN];
 	struct nlattr *cpu = info->attrs[XROCE_A_QP_STEER_CPU];
 	struct net *net = genl_info_net(info);
-	int err = may_steer(cpu, info->extack);
+	int err = may_steer(skb, cpu, info->extack);
 	struct xroce_kqp *kqp;
 	struct xroce_qp *qp;
 

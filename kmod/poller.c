@@ -3,8 +3,8 @@
  * A context that wants no doorbells: a thread of its process, charged to it, looks
  * at the send queues of its QPs until nothing was there for its idle time, then
  * asks for doorbells and sleeps. Process context; poller->lock guards the list. A QP
- * is looked at with BH off, and run with a reference: nobody waits for a thread that
- * its user keeps from the CPU.
+ * is looked at with BH off, and run with a reference: but for PREEMPT_RT nobody waits
+ * for a thread that its user keeps from the CPU.
  */
 #include <linux/ktime.h>
 #include <linux/pid.h>

@@ -106,6 +106,7 @@ static void try_op(const struct op *op, unsigned int step)
 		err = op->undo ? op->undo() : 0;
 		TAP_CHECK(bad, !err, "undone after allocation %u: %s", n, strerror(err));
 	}
+	TAP_CHECK(bad, bad || !hit, "there is no end of allocations");
 	n -= step;	/* the last was not made */
 	TAP_CHECK(bad, n > 1, "nothing is allocated");
 	failed |= bad;

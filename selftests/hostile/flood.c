@@ -343,15 +343,17 @@ static u32 flood(int fd, int ifindex, u32 ms, u32 rate)
 		.sll_ifindex = ifindex,
 	};
 	u64 start = now_ns(), due;
-	u32 i, n = 0;
+	u32 i, tried = 0, n = 0;
 
 	for (; now_ns() - start < ms * 1000000ull; usleep(500)) {
 		due = (now_ns() - start) * rate / 1000000000ull;
-		for (i = 0; n < due && i < BURST; i++, n++)
-			if (sendto(fd, frames[n % POOL], lens[n % POOL], 0,
-				   (struct sockaddr *)&to, sizeof(to)) < 0 &&
-			    errno != ENOBUFS)
+		for (i = 0; tried < due && i < BURST; i++, tried++) {
+			if (sendto(fd, frames[tried % POOL], lens[tried % POOL], 0,
+				   (struct sockaddr *)&to, sizeof(to)) >= 0)
+				n++;
+			else if (errno != ENOBUFS)
 				err(1, "send");
+		}
 	}
 	return n;
 }

@@ -66,9 +66,19 @@ static void t_extra(struct sim_ep *ep, struct xroce_send_wqe *w)
 	w->sge[0].addr = sim_region_addr(extra, 0);
 }
 
-/* And of one that fails only as it is to go again and ask: its memory has gone. */
+static bool drop_all(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	(void)from; (void)buf; (void)len; (void)p;
+	return true;
+}
+
+/*
+ * And of one that fails only as it is to go again and ask: its memory has gone. Or of
+ * many, one after the other, more than are looked for in one run.
+ */
 static void run_gone(u64 seed)
 {
+	u32 n = sim_chance(5000) ? 1 : 40;
 	struct sim_opt bad = { .wr = XROCE_WR_RDMA_WRITE, .len = 100, .nsge = 1,
 			       .tweak = t_extra };
 	struct sim_cfg cfg = sim_plain();
@@ -78,14 +88,20 @@ static void run_gone(u64 seed)
 	(void)seed;
 	cfg.retry_cnt = 0;
 	cfg.timeout = 14;
+	cfg.depth = 128;
+	cfg.cwnd_init = cfg.cwnd_max = 100;
 	ep = asked.ep = &sim_pair(&cfg)->ep[0];
-	if (sim_below(2))
+	if (n > 1)
+		W->drop = drop_all;
+	else if (sim_below(2))
 		ep->qp.req.timeout = 0;		/* none */
 	ep->expect_err = true;
 	W->checks_off = true;
 	extra = sim_region_new(ep->node, 4096, XROCE_LOCAL_WRITE, &ep->node->pd);
-	post(XROCE_WR_RDMA_WRITE, 100, false, true);
-	sim_check(sim_post(ep, &bad), "no room");
+	if (n == 1)
+		post(XROCE_WR_RDMA_WRITE, 100, false, true);
+	for (; n; n--)
+		sim_check(sim_post(ep, &bad), "no room");
 	sim_run_until(sim_now() + SIM_MS);
 	sim_core_enter();
 	xroce_mr_end(&extra->mr);
@@ -440,7 +456,7 @@ static void run_bells(u64 seed)
 
 const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-failed", "what is before a failed one asks for its ACK", run_failed, 0, 20 },
-	{ "asks-gone", "and of one that fails as it is to ask", run_gone, 0, 10 },
+	{ "asks-gone", "and of one that fails as it is to ask", run_gone, 0, 40 },
 	{ "asks-long", "an ACK behind a READ of 2^31 bytes, whose end is lost", run_long,
 	  0, 10 },
 	{ "asks-round", "the last PSN of a READ, 2^24 packets later", run_round, 0, 10 },

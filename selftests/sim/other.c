@@ -540,19 +540,26 @@ static u32 any_index(u32 is, u32 depth)
 
 static void mad_resize_cq(struct sim_cq *cq)
 {
+	const u32 size = sizeof(struct xroce_cqe), mask = cq->cq.mask;
 	struct xroce_ring *old = cq->cq.ring, *ring;
-	u32 depth = 1 << sim_range(5, 9), n;
+	u32 depth = 1 << sim_range(5, 9), n, i;
 	int ret;
 
 	old->cons = any_index(cq->cq.prod, min(depth, cq->depth));
 	old->prod = any_index(cq->cq.prod, depth);
 	n = cq->cq.prod - old->cons;
-	ring = calloc(1, sizeof(*ring) + depth * sizeof(struct xroce_cqe));
+	for (i = 0; i < (mask + 1) * size; i++)
+		old->slot[i] = sim_rnd();
+	ring = calloc(1, sizeof(*ring) + depth * size);
 	ret = xroce_cq_resize(&cq->cq, ring, depth);
 	count_resize(!cq->cq.overrun && n <= cq->depth && n <= depth, ret);
 	sim_check(ret || (ring->prod == cq->cq.prod && ring->cons == cq->cq.prod - n),
 		  "a CQ from %u to %u is from %u to %u", cq->cq.prod - n, cq->cq.prod,
 		  ring->cons, ring->prod);
+	for (i = ring->cons; !ret && i != ring->prod; i++)
+		sim_check(!memcmp(ring->slot + (i & (depth - 1)) * size,
+				  old->slot + (i & mask) * size, size),
+			  "element %u of %u is another one", i - ring->cons, n);
 	if (!ret)
 		cq->depth = depth;
 	free(ret ? ring : old);
