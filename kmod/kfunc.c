@@ -61,13 +61,14 @@ static struct xroce_link *addr_link(const struct net_device *dev,
 static bool vlan_is_others(const struct xroce_link *link, struct net_device *dev,
 			   const struct vlan_ethhdr *eth)
 {
+	/* Once: others may write to the frame, and the stack warns of other kinds. */
+	__be16 proto = READ_ONCE(eth->h_vlan_proto);
 	const struct net_device *vlan;
 
-	if (!eth_type_vlan(eth->h_vlan_proto))
+	if (!eth_type_vlan(proto))
 		return false;
 	guard(rcu)();
-	vlan = __vlan_find_dev_deep_rcu(dev, eth->h_vlan_proto,
-					ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
+	vlan = __vlan_find_dev_deep_rcu(dev, proto, ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
 	return vlan && !net_eq(dev_net(vlan), link->net);
 }
 

@@ -54,20 +54,18 @@ struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev)
 }
 
 /**
- * xroce_link_vlan_rcu() - the VLAN that a frame of a link's has the tag of
+ * xroce_link_vlan_rcu() - a VLAN that a link sends and receives by
  * @link: the link
- * @eth: the frame
+ * @vid: the VLAN, of 802.1Q; by value, for others may write to a frame meanwhile
  *
  * Return: the VLAN's netdev: on the link's own, up, in its namespace; or NULL.
  */
-const struct net_device *xroce_link_vlan_rcu(const struct xroce_link *link,
-					     const struct vlan_ethhdr *eth)
+const struct net_device *xroce_link_vlan_rcu(const struct xroce_link *link, u16 vid)
 {
 	const struct net_device *vlan =
-		__vlan_find_dev_deep_rcu(link->ndev, eth->h_vlan_proto,
-					 ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
+		__vlan_find_dev_deep_rcu(link->ndev, htons(ETH_P_8021Q), vid);
 
-	return vlan && netif_running(vlan) && net_eq(dev_net(vlan), link->net) &&
+	return vlan && xroce_link_has_up(link, vlan) &&
 	       vlan_dev_priv(vlan)->real_dev == link->ndev ? vlan : NULL;
 }
 

@@ -313,13 +313,12 @@ static bool xdp_same(struct xdp_buff *xdp, struct xroce_krx *krx)
 }
 
 /* The same of the VLAN of a frame with a tag, which may have come to be elsewhere. */
-static noinline bool vlan_is_plain(const struct xroce_link *link,
-				   const struct vlan_ethhdr *eth)
+static noinline bool vlan_is_plain(const struct xroce_link *link, u16 vid)
 {
 	const struct net_device *vlan;
 
 	guard(rcu)();
-	vlan = xroce_link_vlan_rcu(link, eth);
+	vlan = xroce_link_vlan_rcu(link, vid);
 	return vlan && ndev_is_plain(vlan);
 }
 
@@ -369,8 +368,8 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 	krx->rx.dev = qp->dev;
 	krx->xdp = xdp;
 	if (krx->rx.l3 == (const u8 *)(eth + 1)) {
-		krx->rx.vid = ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK;
-		if (!vlan_is_plain(link, eth))
+		krx->rx.vid = ntohs(READ_ONCE(eth->h_vlan_TCI)) & VLAN_VID_MASK;
+		if (!vlan_is_plain(link, krx->rx.vid))
 			return NULL;
 	}
 	/* Pairs with the release in xroce_qp_modify(). */

@@ -102,11 +102,13 @@ bool xroce_env_neigh(struct xroce_rx *rx)
 		return false;
 	ok = !neigh_event_send(neigh, NULL);
 	neigh_release(neigh);
+	if (ok)
+		return true;
 	if (rx->pkt.payload_len >= sizeof(struct ib_mad_hdr))
 		xroce_env_read(rx, rx->pkt.hdr_len + offsetof(struct ib_mad_hdr, mgmt_class),
 			       &class, sizeof(class));
-	if (ok || class != IB_MGMT_CLASS_CM || READ_ONCE(link->gsi_second) == now)
-		return ok;
+	if (class != IB_MGMT_CLASS_CM || READ_ONCE(link->gsi_second) == now)
+		return false;
 	WRITE_ONCE(link->gsi_second, now);
 	return true;
 }

@@ -100,7 +100,7 @@ static noinline bool vlan_source(const struct xroce_link *link, struct vlan_ethh
 	const struct net_device *vlan;
 
 	guard(rcu)();
-	vlan = xroce_link_vlan_rcu(link, eth);
+	vlan = xroce_link_vlan_rcu(link, ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
 	if (vlan)
 		ether_addr_copy(eth->h_source, vlan->dev_addr);
 	return vlan;
@@ -115,7 +115,7 @@ static void frame_source(const struct xroce_link *link, struct xroce_frame *f)
 {
 	struct ethhdr *eth = (void *)(f->seg[0].p - f->l2_len);
 
-	if (!netif_running(link->ndev) || !net_eq(dev_net(link->ndev), link->net) ||
+	if (!xroce_link_has_up(link, link->ndev) ||
 	    (f->l2_len != ETH_HLEN && !vlan_source(link, (void *)eth)))
 		f->route = XROCE_ROUTE_NONE;
 	else if (f->l2_len == ETH_HLEN)

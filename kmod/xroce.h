@@ -375,8 +375,7 @@ struct xroce_ibmw {
 int xroce_link_new(struct net *net, const char *name, struct net_device *ndev,
 		   struct netlink_ext_ack *extack);
 struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev);
-const struct net_device *xroce_link_vlan_rcu(const struct xroce_link *link,
-					     const struct vlan_ethhdr *eth);
+const struct net_device *xroce_link_vlan_rcu(const struct xroce_link *link, u16 vid);
 struct xroce_link *xroce_link_get(struct net_device *ndev);
 struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name);
 bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid);
@@ -394,15 +393,25 @@ int xroce_ib_register(struct xroce_link *link, const char *name);
 u32 xroce_link_mtu(const struct xroce_link *link);
 
 /**
+ * xroce_link_has_up() - is a netdev up, and in the link's namespace
+ * @link: the link
+ * @dev: its netdev, or a VLAN on that
+ *
+ * In another namespace it may be until ib_core has ended the link, and a VLAN for ever.
+ */
+static inline bool xroce_link_has_up(const struct xroce_link *link,
+				     const struct net_device *dev)
+{
+	return netif_running(dev) && net_eq(dev_net(dev), link->net);
+}
+
+/**
  * xroce_link_active() - can the netdev send for the link
  * @link: the link
- *
- * Not into another namespace, where it may be until ib_core has ended the link.
  */
 static inline bool xroce_link_active(const struct xroce_link *link)
 {
-	return netif_running(link->ndev) && netif_carrier_ok(link->ndev) &&
-	       net_eq(dev_net(link->ndev), link->net);
+	return xroce_link_has_up(link, link->ndev) && netif_carrier_ok(link->ndev);
 }
 
 /* counter.c: counters by name, and their values. */

@@ -94,17 +94,12 @@ names() {
 
 # The link goes in the middle of writes for longer than a QP tries again
 outage() {
-	local pid over=
+	local pid status=0
 	dd if="$TOPO_TMP/files/big" of="$MNT/outage" bs=4k oflag=direct status=none &
 	pid=$!
-	sleep 0.1
-	ip link set xr-eth0 down
-	kill -0 "$pid" || over=yes
-	sleep "${OUTAGE:-5}"
-	addresses '' xr-eth0 1
-	[ -z "$over" ] || echo "it had been written before"
-	wait "$pid" && [ -z "$over" ] && cmp "$TOPO_TMP/files/big" "$EXPORT/outage" &&
-		cmp "$TOPO_TMP/files/big" "$MNT/outage"
+	away "$pid" "${OUTAGE:-5}" || status=1
+	wait "$pid" && cmp "$TOPO_TMP/files/big" "$EXPORT/outage" &&
+		cmp "$TOPO_TMP/files/big" "$MNT/outage" && return "$status"
 }
 
 modprobe -n rpcrdma 2>/dev/null || skip_all "this kernel has no rpcrdma"

@@ -341,14 +341,6 @@ static void attr(uint16_t type, const void *data, uint16_t len)
 	msg.h.nlmsg_len += NLA_HDRLEN + NLA_ALIGN(len);
 }
 
-static void begin(uint16_t cmd)
-{
-	memset(&msg, 0, sizeof(msg));
-	msg.h.nlmsg_len = NLMSG_HDRLEN;
-	msg.h.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, cmd);
-	msg.h.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-}
-
 static int answer(void)
 {
 	struct {
@@ -367,7 +359,10 @@ static int answer(void)
 
 static int link_add(void)
 {
-	begin(RDMA_NLDEV_CMD_NEWLINK);
+	memset(&msg, 0, sizeof(msg));
+	msg.h.nlmsg_len = NLMSG_HDRLEN;
+	msg.h.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_NEWLINK);
+	msg.h.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	attr(RDMA_NLDEV_ATTR_DEV_NAME, LINK, sizeof(LINK));
 	attr(RDMA_NLDEV_ATTR_LINK_TYPE, "xroce", 6);
 	attr(RDMA_NLDEV_ATTR_NDEV_NAME, netdev, strlen(netdev) + 1);

@@ -33,34 +33,40 @@ connect() {
 		-- rping -c -a "$1" -C 5 -V
 }
 
-# The flood and a connection meanwhile. Twice as many seconds may have begun as it
-# is said to take, and each lets one through.
-served() {
-	local before dropped pid status=0
-	before=$(counter "$RNS2" "$RDMA2" drop_no_neigh)
-	flood req >"$TOPO_TMP/flood" 2>&1 &
+dropped() { echo $(($(counter "$RNS2" "$RDMA2" drop_no_neigh) - before)); }
+
+# beside KIND - the flood, and a connection meanwhile; $before: what had been dropped
+beside() {
+	local pid status=0
+	before=0
+	before=$(dropped)
+	flood "$1" >"$TOPO_TMP/flood" 2>&1 &
 	pid=$!
 	connect "$V4.2" || status=$?
 	wait "$pid" || status=$?
-	dropped=$(($(counter "$RNS2" "$RDMA2" drop_no_neigh) - before))
-	echo "$(cat "$TOPO_TMP/flood"), $dropped dropped"
-	[ "$dropped" -ge "$LEAST" ] && return "$status"
+	cat "$TOPO_TMP/flood"
+	return "$status"
 }
 
-# What would be answered where QP 1's receives are waited for
+# Twice as many seconds may have begun as the flood is said to take, and each lets one
+# through
+served() {
+	local status=0 n
+	beside req || status=$?
+	n=$(dropped)
+	echo "$n dropped"
+	[ "$n" -ge "$LEAST" ] && return "$status"
+}
+
+# What would be answered where QP 1's receives are waited for: none is let through
 asked() {
-	local before sent pid status=0
-	before=$(counter "$RNS2" "$RDMA2" drop_no_neigh)
-	flood mad >"$TOPO_TMP/flood" 2>&1 &
-	pid=$!
-	connect "$V4.2" || status=$?
-	wait "$pid" || status=$?
+	local status=0 sent
+	beside mad || status=$?
 	sent=$(sed -n 's/ packets by.*//p' "$TOPO_TMP/flood")
-	wait_for 10 dropped_since "$before" "$sent" || status=$?
-	echo "$sent sent, $(($(counter "$RNS2" "$RDMA2" drop_no_neigh) - before)) dropped"
+	wait_for 10 eval '[ "$(dropped)" = "$sent" ]' || status=$?
+	echo "$(dropped) dropped"
 	[ "$sent" -ge "$LEAST" ] && return "$status"
 }
-dropped_since() { [ "$(counter "$RNS2" "$RDMA2" drop_no_neigh)" = $(($1 + $2)) ]; }
 
 # stranger ADDRESS OTHER - h2 knows nothing of h1, which knows h2 and does not ask
 stranger() {

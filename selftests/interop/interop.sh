@@ -41,7 +41,7 @@ ud "rxe with xroce $XROCE_XDP" -r shape
 # of RC and UC, natively; see above
 by_xdp() {
 	local n
-	n=$(($(counter "$RNS1" "$RDMA1" xdp_fast) + $(counter "$RNS1" "$RDMA1" xdp_taken)))
+	n=$(taken_in_place "$RNS1" "$RDMA1")
 	echo "$n packets without the IP stack"
 	if [ "$XROCE_XDP" = native ]; then [ "$n" -gt 1000 ]; else [ "$n" = 0 ]; fi
 }

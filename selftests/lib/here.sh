@@ -42,6 +42,17 @@ here_end() {
 	exit "$status"
 }
 
+# away PID SECONDS - the link down for so long, while PID writes
+away() {
+	local over=
+	sleep 0.1
+	ip link set xr-eth0 down
+	kill -0 "$1" || over=yes
+	sleep "$2"
+	addresses '' xr-eth0 1
+	[ -z "$over" ] || { echo "it had been written before"; return 1; }
+}
+
 # No warning of the kernel's while this ran
 no_splat() {
 	! dmesg | sed -n '/xroce-here begins/,$p' |

@@ -280,6 +280,8 @@ counter() {
 		jq --arg name "$3" '[.. | .[$name]? // empty] | add // 0'
 }
 
+# taken_in_place NAMESPACE DEVICE - what came by XDP, and by no socket
+taken_in_place() { echo $(($(counter "$1" "$2" xdp_fast) + $(counter "$1" "$2" xdp_taken))); }
 # What both ends' programs dealt with by the rules, and what they left to the core
 fast_packets() { echo $(($(counter "$NS1" "$RDMA1" xdp_fast) + $(counter "$NS2" "$RDMA2" xdp_fast))); }
 core_packets() { echo $(($(counter "$NS1" "$RDMA1" xdp_taken) + $(counter "$NS2" "$RDMA2" xdp_taken))); }

@@ -198,19 +198,18 @@ life_links() { :; }
 # QP there hears of nothing, and neither does its peer, who goes on
 heard() { counter "$NS1" xr1 rcvd_pkts; }
 said() { counter "$NS2" xr2 sent_pkts; }
-# what of it did not come by the socket
-in_place() { echo $(($(counter "$NS1" xr1 xdp_fast) + $(counter "$NS1" xr1 xdp_taken))); }
+placed() { taken_in_place "$NS1" xr1; }
 seconds=5
 [ ! -e /sys/kernel/debug/kmemleak ] || seconds=40
 deaf() {
 	local was says place pid
-	was=$(heard) place=$(in_place)
+	was=$(heard) place=$(placed)
 	verbs_pair "$V4V.1" "$V4.2" ib_write_bw -c UC -b -D "$seconds" -s 1000 \
 		>"$TOPO_TMP/write" 2>&1 &
 	pid=$!
 	wait_for 60 more heard $((was + 500)) || return
-	[ "$XROCE_XDP" != native ] || more in_place $((place + 400)) ||
-		{ echo "$(in_place) packets in place, $place before"; return 1; }
+	[ "$XROCE_XDP" != native ] || more placed $((place + 400)) ||
+		{ echo "$(placed) packets in place, $place before"; return 1; }
 	"$@" || return
 	sleep 0.2
 	was=$(heard) says=$(said)

@@ -109,6 +109,13 @@ for end in far near; do
 	bg_end "$near" 2> /dev/null
 	try "$label: $end end killed, no thread is left" wait_for 10 no_threads
 done
+both_killed() {
+	kill -9 "$far" "$near" 2> /dev/null
+	bg_end "$far" 2> /dev/null
+	bg_end "$near" 2> /dev/null
+	try "$label: $1" wait_for 10 no_threads
+}
+
 # limited PID - a fifth of a CPU for it and its thread, which is always awake
 limited() {
 	local cg=/sys/fs/cgroup/xroce-$$ from now
@@ -129,10 +136,7 @@ if grep -q cpu /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
 	echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
 	measure "$label: its cgroup's limit is its thread's" limited "$far"
 fi
-kill -9 "$far" "$near" 2> /dev/null
-bg_end "$far" 2> /dev/null
-bg_end "$near" 2> /dev/null
-try "$label: both are gone" wait_for 10 no_threads
+both_killed "both are gone"
 flow=$(counter "$NS1" "$RDMA1" rdma_recvs)
 serve "the link to go, under a process that is stopped too"
 kill -STOP "$near"
@@ -145,8 +149,5 @@ waits() {
 	! cat /proc/[0-9]*/stack 2>/dev/null | grep vhost_task_stop
 }
 try "$label: nobody waits for that" waits
-kill -9 "$far" "$near" 2> /dev/null
-bg_end "$far" 2> /dev/null
-bg_end "$near" 2> /dev/null
-try "$label: nor that" wait_for 10 no_threads
+both_killed "nor that"
 tap_end

@@ -66,12 +66,6 @@ static void t_extra(struct sim_ep *ep, struct xroce_send_wqe *w)
 	w->sge[0].addr = sim_region_addr(extra, 0);
 }
 
-static bool drop_all(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
-{
-	(void)from; (void)buf; (void)len; (void)p;
-	return true;
-}
-
 /*
  * And of one that fails only as it is to go again and ask: its memory has gone. Or of
  * many, one after the other, more than are looked for in one run.
@@ -92,7 +86,7 @@ static void run_gone(u64 seed)
 	cfg.cwnd_init = cfg.cwnd_max = 100;
 	ep = asked.ep = &sim_pair(&cfg)->ep[0];
 	if (n > 1)
-		W->drop = drop_all;
+		W->drop = sim_drop_all;
 	else if (sim_below(2))
 		ep->qp.req.timeout = 0;		/* none */
 	ep->expect_err = true;

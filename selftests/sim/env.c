@@ -594,6 +594,16 @@ void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 static u16 rx_vlan = XROCE_NO_VLAN;
 static struct xroce_known rx_known[XROCE_KNOWN];
 
+/* For W->drop: nothing arrives. */
+bool sim_drop_all(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	(void)from;
+	(void)buf;
+	(void)len;
+	(void)p;
+	return true;
+}
+
 /**
  * sim_raw_rx() - hand a packet to a node's core as the module would
  * @buf: from the IP header on; whatever is there

@@ -737,13 +737,6 @@ static void run_xrc_stray(u64 seed)
 	sim_world_free();
 }
 
-static bool nothing_arrives(struct sim_ep *from, const u8 *buf, u32 len,
-			    const struct xroce_pkt *p)
-{
-	(void)from; (void)buf; (void)len; (void)p;
-	return true;
-}
-
 /*
  * A timer ends a QP that has much to flush: most is left for later, since the timers of
  * others may go off with it.
@@ -762,7 +755,7 @@ static void run_flush_timer(u64 seed)
 	cfg.retry_cnt = 0;
 	ep = &sim_pair(&cfg)->ep[0];
 	ep->expect_err = true;
-	W->drop = nothing_arrives;
+	W->drop = sim_drop_all;
 	for (i = 1; i <= 8000; i++) {
 		opt.more = i < 8000;
 		sim_check(sim_post(ep, &opt), "no room");

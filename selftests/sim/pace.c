@@ -107,15 +107,6 @@ static void run_pace_slow(u64 seed)
 	sim_finish();
 }
 
-static bool drop_all(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *pkt)
-{
-	(void)from;
-	(void)buf;
-	(void)len;
-	(void)pkt;
-	return true;
-}
-
 /*
  * Slower than timeouts, and the peer is gone: that is noticed. What sends nothing is
  * done before, whatever becomes of what waits for its turn.
@@ -132,7 +123,7 @@ static void run_pace_dead(u64 seed)
 	ep = begin(&cfg, 100);
 	ep->expect_err = true;
 	W->checks_off = true;
-	W->drop = drop_all;
+	W->drop = sim_drop_all;
 	r = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
 	r->mr.kind = XROCE_MR_FAST;
 	*sim_sq_slot(ep) = (struct xroce_send_wqe) {

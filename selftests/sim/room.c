@@ -26,15 +26,6 @@ static void post(struct sim_ep *ep, u8 wr, u32 len)
 	sim_check(sim_post(ep, &opt), "no room");
 }
 
-static bool drop_all(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *pkt)
-{
-	(void)from;
-	(void)buf;
-	(void)len;
-	(void)pkt;
-	return true;
-}
-
 static u32 take_first(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
 	(void)f;
@@ -68,7 +59,7 @@ static void run_never(u64 seed)
 	ep->expect_err = true;
 	W->checks_off = true;
 	W->take = take_first;
-	W->drop = drop_all;
+	W->drop = sim_drop_all;
 	start = sim_now();
 	post(ep, XROCE_WR_RDMA_WRITE, 100);
 	/* Its completion is not looked at: by the wire, nothing has expired. */
@@ -265,7 +256,7 @@ static void run_timeout(u64 seed)
 		ep->qp.req.timeout = 0;		/* none */
 	ep->expect_err = true;
 	W->checks_off = true;
-	W->drop = drop_all;
+	W->drop = sim_drop_all;
 	post(ep, XROCE_WR_RDMA_WRITE, 100);
 	sim_run_until(sim_now() + SIM_SEC);
 	is(TIMEOUT, 0);

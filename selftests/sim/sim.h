@@ -644,8 +644,7 @@ struct sim_world {
 	/* A scenario's say: how many of a burst are taken, and is a packet dropped. */
 	u32 (*take)(struct sim_ep *ep, struct xroce_frame **f, u32 n);
 	void (*unlocked)(const spinlock_t *l);	/* what waited for a lock */
-	bool (*drop)(struct sim_ep *from, const u8 *buf, u32 len,
-		     const struct xroce_pkt *p);
+	bool (*drop)(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p);
 	u64 ops_wanted;
 	u64 users_pace;
 	u64 last_done;		/* when something was last completed */
@@ -666,6 +665,7 @@ void sim_count_is(enum xroce_counter c, const char *name, u64 want);
 void sim_core_enter(void);
 void sim_core_leave(void);
 void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce);
+bool sim_drop_all(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p);
 
 /* clock.c: how long the core runs, and what it calls does not count. */
 #ifdef SIM_CLOCK

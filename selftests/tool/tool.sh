@@ -307,7 +307,7 @@ as_guest() {
 	local holder status
 	unshare -rn sleep 100 &
 	holder=$!
-	wait_for 10 eval "[ \"\$(readlink /proc/$holder/ns/net)\" != \"\$(readlink /proc/$$/ns/net)\" ]"
+	wait_for 10 eval '[ "$(readlink /proc/$holder/ns/net)" != "$(readlink /proc/$$/ns/net)" ]'
 	ip link set "$1" netns $holder &&
 		nsenter -n -t $holder rdmatool link add xt2 netdev "$1" &&
 		nsenter -U -n -t $holder --preserve-credentials "${@:2}"

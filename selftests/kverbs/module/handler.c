@@ -262,9 +262,12 @@ static int kv_watch_beside(struct kv_watch *w)
 static int kv_watched(int (*test)(struct kv_watch *))
 {
 	int vector[] = { 0, kv_a.dev->num_comp_vectors - 1 };
+	struct ib_cq_init_attr beyond = { .cqe = 1, .comp_vector = vector[1] + 1 };
 	struct kv_watch *w;
 	int i, err = 0;
 
+	if (ib_create_cq(kv_a.dev, kv_watch_handler, NULL, NULL, &beyond) != ERR_PTR(-EINVAL))
+		return kv_fail("a vector more than there are");
 	for (i = 0; !err && i < ARRAY_SIZE(vector); i++) {
 		w = kzalloc(sizeof(*w), GFP_KERNEL);
 		if (!w)
