@@ -116,12 +116,12 @@ fault() {
 	fi
 }
 
-fault "1 % lost" lost loss 1% -- -m 1024 -r 8 mix many
+fault "1 % lost" lost loss 1% -- -m 1024 -r 8 mix many annex
 fault "1 % lost" lost loss 1% -- -6 -m 256 -r 4 mix
 fault "5 % lost" lost loss 5% -- -m 1024 -r 8 mix
 fault "5 % lost" lost loss 5% -- -6 -m 4096 -r 4 mix
 fault "reordered" reordered delay 2ms reorder 75% 50% -- -m 1024 -r 8 mix many
-fault "doubled" doubled duplicate 10% -- -m 1024 -r 8 mix many
+fault "doubled" doubled duplicate 10% -- -m 1024 -r 8 mix many annex
 fault "damaged" damaged corrupt 2% -- -m 1024 -r 4 mix
 no_netem
 [ "$DEVTYPE $XROCE_XDP" != "xroce native" ] || try "$label: and all is fast again" came_back

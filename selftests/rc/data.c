@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Tests of what arrives: each operation at each size, scattered and gathered,
- * inline, fenced, unsignalled, solicited, and the largest message there is.
+ * inline, fenced, unsignalled, solicited, flushed, and the largest message there is.
  * Bytes are compared at the receiver, with those before and behind them.
  */
 #include <signal.h>
@@ -394,6 +394,142 @@ void test_shape(void)
 	report(unsignalled(), "unsignalled");
 	report(solicited(IBV_WR_SEND), "events, SEND");
 	report(solicited(IBV_WR_RDMA_WRITE_WITH_IMM), "events, WRITE_IMM");
+}
+
+/*
+ * Annex A19: what was written is flushed, by @rkey if not 0, and then said to be
+ * there, in one go.
+ */
+static enum result commit(enum side s, uint32_t rkey, uint32_t len, uint64_t v)
+{
+	uint64_t at = ends[!s].base + DST_OFF + 5;
+	uint64_t cell = ends[!s].base + DST_OFF - 4096;
+	struct wr w = simple_wr(s, IBV_WR_RDMA_WRITE, SRC_OFF + 3, len, DST_OFF + 5);
+	struct wc wc;
+
+	fill(s, ends[s].base + SRC_OFF + 3, len, SEED_SRC);
+	guard(!s, at, len);
+	guard(!s, cell, 8);
+	w.flags = 0;
+	TRY(send_wr(s, 0, &w));
+	w.flags = IBV_SEND_SIGNALED;
+	if (rkey) {
+		w.opcode = IBV_WR_FLUSH;
+		w.rkey = rkey;
+		if (v % 3 == 0)
+			w.sge[0].len = 0;
+		TRY(send_wr(s, 0, &w));
+	}
+	w.opcode = IBV_WR_ATOMIC_WRITE;
+	w.raddr = cell;
+	w.swap = v * 0x123456789abcdef7;
+	TRY(send_wr(s, 0, &w));
+	if (rkey) {
+		TRY(one_ok(s, 0, &wc));
+		NEED(wc.opcode == IBV_WC_FLUSH, "FLUSH has opcode %u", wc.opcode);
+	}
+	TRY(one_ok(s, 0, &wc));
+	NEED(wc.opcode == IBV_WC_ATOMIC_WRITE, "atomic WRITE has opcode %u",
+	     wc.opcode);
+	TRY(landed(!s, at, len));
+	NEED(get64(!s, cell) == w.swap, "value written is wrong");
+	NEED(same(!s, cell - GUARD, GUARD, SEED_DST) &&
+	     same(!s, cell + 8, GUARD, SEED_DST),
+	     "bytes around the atomic WRITE's were overwritten");
+	return PASS;
+}
+
+/* More at once than READs are agreed on, completed in the order of posting */
+static enum result commits(enum side s, uint32_t rkey)
+{
+	struct wr w = simple_wr(s, 0, 0, 4096, DST_OFF);
+	struct wc wc[60];
+	unsigned int i;
+
+	if (rkey)
+		w.rkey = rkey;
+	for (i = 0; i < 60; i++) {
+		w.id = i;
+		w.opcode = i % 3 || !rkey ? IBV_WR_ATOMIC_WRITE : IBV_WR_FLUSH;
+		w.swap = i;
+		TRY(send_wr(s, 0, &w));
+	}
+	TRY(reap(s, 0, 60, wc));
+	for (i = 0; i < 60; i++)
+		NEED(wc[i].status == IBV_WC_SUCCESS && wc[i].id == i,
+		     "completion %u: id %llu, %s", i,
+		     (unsigned long long)wc[i].id,
+		     ibv_wc_status_str(wc[i].status));
+	NEED(get64(!s, ends[!s].base + DST_OFF) == 59, "the last value is not there");
+	return PASS;
+}
+
+static enum result annex(enum side s, uint32_t rkey)
+{
+	uint32_t m = mtu_bytes(opt_mtu);
+	uint32_t size[] = { 1, m - 1, m, 3 * m + 1, 70001, 1 << 20 };
+	struct qp_opt o = { .annex = 1, .access = RW_ACCESS | IBV_ACCESS_FLUSH_GLOBAL };
+	struct wr w = simple_wr(s, IBV_WR_FLUSH, 0, 8, DST_OFF);
+	unsigned int i;
+
+	TRY(pair_up(0, &o, NULL));
+	for (i = 0; i < 24; i++)
+		TRY(commit(s, rkey, size[i % 6], i + 1));
+	TRY(commits(s, rkey));
+	if (rkey) {
+		/* by a region that gives no such right */
+		TRY(send_wr(s, 0, &w));
+		TRY(one_status(s, 0, IBV_WC_REM_ACCESS_ERR));
+	}
+	return unpair(0);
+}
+
+/* rdma_rxe takes no ICRC of a FLUSH but one over its headers twice, and makes such */
+static enum result flush_alone(enum side s, uint32_t rkey)
+{
+	struct qp_opt o = {
+		.annex = 1, .access = RW_ACCESS | IBV_ACCESS_FLUSH_GLOBAL,
+		.timeout = 12, .retry = 3,
+	};
+	struct wr w = simple_wr(s, IBV_WR_FLUSH, 0, 8, DST_OFF);
+	struct wc wc;
+
+	w.rkey = rkey;
+	TRY(pair_up(0, &o, NULL));
+	TRY(send_wr(s, 0, &w));
+	TRY(reap(s, 0, 1, &wc));
+	TRY(unpair(0));
+	if (wc.status == IBV_WC_RETRY_EXC_ERR)
+		return skipped("nobody answers it: rdma_rxe's ICRC");
+	NEED(wc.status == IBV_WC_SUCCESS, "%s", ibv_wc_status_str(wc.status));
+	return PASS;
+}
+
+void test_annex(void)
+{
+	bool flush = true;
+	uint32_t rkey[2];
+	enum result res;
+	int s;
+
+	for (s = A; s <= B; s++) {
+		if (reg_mr(s, 1, ends[s].base, ARENA, RW_ACCESS |
+			   IBV_ACCESS_FLUSH_GLOBAL, 0, NULL, &rkey[s])) {
+			report(FAIL, "memory that may be flushed");
+			return;
+		}
+	}
+	for (s = A; s <= B; s++) {
+		if (ends[A].rxe != ends[B].rxe) {
+			res = flush_alone(s, rkey[!s]);
+			report(res, "FLUSH by %c", 'A' + s);
+			flush = res == PASS;
+		}
+		report(annex(s, flush ? rkey[!s] : 0), "WRITE,%s atomic WRITE by %c",
+		       flush ? " FLUSH," : "", 'A' + s);
+	}
+	for (s = A; s <= B; s++)
+		dereg_mr(s, 1);
 }
 
 /* 2^31 bytes of addresses over HUGE_PERIOD of memory at each end. */

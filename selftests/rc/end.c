@@ -154,9 +154,14 @@ static int make_qp(const struct cmd *c, struct rep *r)
 	const struct qp_opt *o = &c->opt;
 	struct end_qp *q = &qps[c->i];
 	uint32_t depth = o->depth ?: 64;
-	struct ibv_qp_init_attr init = {
+	struct ibv_qp_init_attr_ex init = {
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = o->sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | (o->annex ?
+			IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
+		.send_ops_flags = IBV_QP_EX_WITH_FLUSH |
+			IBV_QP_EX_WITH_ATOMIC_WRITE,
+		.pd = pds[o->pd],
 		.cap = {
 			.max_send_wr = depth,
 			.max_recv_wr = depth,
@@ -191,7 +196,7 @@ static int make_qp(const struct cmd *c, struct rep *r)
 	}
 	init.send_cq = q->cq;
 	init.recv_cq = q->cq;
-	q->qp = ibv_create_qp(pds[o->pd], &init);
+	q->qp = ibv_create_qp_ex(ctx, &init);
 	if (!q->qp)
 		return errno;
 	r->n = q->qp->qp_num;
@@ -257,6 +262,22 @@ static uint8_t *map_huge(uint64_t len)
 	return base == MAP_FAILED ? NULL : base;
 }
 
+/* What struct ibv_send_wr has no place for; a FLUSH of no length is the region's */
+static int post_annex(struct ibv_qp_ex *qp, const struct wr *w)
+{
+	uint32_t len = w->sge[0].len;
+
+	ibv_wr_start(qp);
+	qp->wr_id = w->id;
+	qp->wr_flags = w->flags;
+	if (w->opcode == IBV_WR_FLUSH)
+		ibv_wr_flush(qp, w->rkey, w->raddr, len, IBV_FLUSH_GLOBAL,
+			     len ? IBV_FLUSH_RANGE : IBV_FLUSH_MR);
+	else
+		ibv_wr_atomic_write(qp, w->rkey, w->raddr, &w->swap);
+	return ibv_wr_complete(qp);
+}
+
 static int post_send(const struct cmd *c)
 {
 	const struct wr *w = &c->wr;
@@ -270,6 +291,8 @@ static int post_send(const struct cmd *c)
 	}, *bad;
 	uint32_t i;
 
+	if (w->opcode == IBV_WR_FLUSH || w->opcode == IBV_WR_ATOMIC_WRITE)
+		return post_annex(ibv_qp_to_qp_ex(qps[c->i].qp), w);
 	for (i = 0; i < w->num_sge && i < MAX_SGE; i++) {
 		sge[i].addr = w->sge[i].addr;
 		sge[i].length = w->sge[i].len;

@@ -51,6 +51,7 @@ enum count { COUNT_SENT, COUNT_RCVD, COUNT_UNTAKEN };
  * @timeout, @retry, @rnr_retry, @min_rnr: as in struct ibv_qp_attr; @rnr_retry
  *	and @retry count from 1, so that 0 stays the default
  * @shared_cq: use the CQ of QP 0 of this end
+ * @annex: it takes FLUSH and atomic WRITE (Annex A19)
  */
 struct qp_opt {
 	uint32_t depth;
@@ -59,6 +60,7 @@ struct qp_opt {
 	uint32_t pd;
 	uint32_t sig_all;
 	uint32_t shared_cq;
+	uint32_t annex;
 	uint32_t mtu;
 	uint32_t rd;
 	uint32_t timeout;

@@ -110,6 +110,7 @@ static inline unsigned int mtu_bytes(enum ibv_mtu mtu)
 
 void test_data(void);
 void test_shape(void);
+void test_annex(void);
 void test_big(void);
 void test_error(void);
 void test_retry(void);

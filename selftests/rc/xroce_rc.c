@@ -39,6 +39,7 @@ static const struct {
 } tests[] = {
 	{ "data", test_data, "operation x MTU x size" },
 	{ "shape", test_shape, "SGEs, inline, fence, unsignalled, solicited" },
+	{ "annex", test_annex, "FLUSH and atomic WRITE" },
 	{ "big", test_big, "2^31 bytes, and one more" },
 	{ "error", test_error, "each error status" },
 	{ "retry", test_retry, "RNR and vanished peers" },
