@@ -22,14 +22,14 @@ topo_direct "${XROCE_MTU:-4500}"
 n2 ethtool -K "$ETH2" gro on
 label="xroce $XROCE_XDP with rxe"
 rdma_devices "$label"
-# data, annex, mix, uc and ud go both ways by themselves; shape only from the client
+# data, annex, window, mix, uc and ud go both ways by themselves; shape only from the client
 for family in 4 6; do
 	args=()
 	[ "$family" = 4 ] || args=(-6)
 	rc "$label" forward "${args[@]}" data mix
 	ud "$label" "${args[@]}" uc ud
 done
-rc "$label" forward shape annex
+rc "$label" forward shape annex window
 ud "$label" shape
 rc "rxe with xroce $XROCE_XDP" backward shape mix
 # rdma_rxe has 8 READs out where 5 are agreed on: all of them, while answers are slow

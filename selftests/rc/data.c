@@ -532,6 +532,128 @@ void test_annex(void)
 		dereg_mr(s, 1);
 }
 
+#define WINDOW		50000u
+
+/* @key of a window of @s, over WINDOW bytes from DST_OFF in MR 1 */
+static enum result bind_window(enum side s, uint32_t *key)
+{
+	struct wr w = simple_wr(s, IBV_WR_BIND_MW, DST_OFF, WINDOW, 0);
+	struct wc wc;
+
+	*key = ibv_inc_rkey(*key);
+	w.rkey = *key;
+	w.imm = 1;
+	w.pad = 1;
+	TRY(send_wr(s, 0, &w));
+	TRY(one_ok(s, 0, &wc));
+	NEED(wc.opcode == IBV_WC_BIND_MW, "bind has opcode %u", wc.opcode);
+	return PASS;
+}
+
+/* All that the other end may do through it */
+static enum result through(enum side s, uint32_t key)
+{
+	uint64_t at = ends[s].base + DST_OFF, back = ends[!s].base + DST_OFF;
+	struct wr w = simple_wr(!s, IBV_WR_RDMA_WRITE, SRC_OFF, WINDOW, DST_OFF);
+	struct wc wc;
+
+	fill(!s, ends[!s].base + SRC_OFF, WINDOW, SEED_SRC);
+	guard(s, at, WINDOW);
+	guard(!s, back, WINDOW);
+	w.rkey = key;
+	TRY(send_wr(!s, 0, &w));
+	TRY(one_ok(!s, 0, &wc));
+	TRY(landed(s, at, WINDOW));
+	w.opcode = IBV_WR_RDMA_READ;
+	w.sge[0].addr = back;
+	TRY(send_wr(!s, 0, &w));
+	TRY(one_ok(!s, 0, &wc));
+	TRY(landed(!s, back, WINDOW));
+	set64(s, at + 8, 40);
+	w.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+	w.raddr += 8;
+	w.sge[0].len = 8;
+	w.compare = 2;
+	TRY(send_wr(!s, 0, &w));
+	TRY(one_ok(!s, 0, &wc));
+	NEED(get64(!s, back) == 40 && get64(s, at + 8) == 42, "atomic is wrong");
+	return PASS;
+}
+
+/* @len bytes by the window's @key are refused, and nothing is moved; then anew */
+static enum result window_refused(enum side s, uint32_t key, uint32_t len)
+{
+	struct wr w = simple_wr(!s, IBV_WR_RDMA_WRITE, SRC_OFF, len, DST_OFF);
+
+	w.rkey = key;
+	fill(s, ends[s].base + DST_OFF, len, SEED_DST);
+	TRY(send_wr(!s, 0, &w));
+	TRY(one_status(!s, 0, IBV_WC_REM_ACCESS_ERR));
+	NEED(same(s, ends[s].base + DST_OFF, len, SEED_DST), "bytes were moved");
+	TRY(unpair(0));
+	return pair_up(0, NULL, NULL);
+}
+
+enum closed { BY_OWNER, BY_PEER, LEFT };
+
+static enum result window(enum side s, uint32_t *key, enum closed how)
+{
+	struct wr w = simple_wr(s, IBV_WR_LOCAL_INV, 0, 0, 0), rw;
+	struct wc wc;
+
+	TRY(bind_window(s, key));
+	TRY(through(s, *key));
+	w.num_sge = 0;
+	w.imm = *key;
+	if (how == BY_OWNER) {
+		TRY(send_wr(s, 0, &w));
+		TRY(one_ok(s, 0, &wc));
+		NEED(wc.opcode == IBV_WC_LOCAL_INV, "opcode %u", wc.opcode);
+	} else if (how == BY_PEER) {
+		rw = simple_wr(s, 0, 0, 0, 0);
+		TRY(recv_wr(s, 0, &rw));
+		w.opcode = IBV_WR_SEND_WITH_INV;
+		TRY(send_wr(!s, 0, &w));
+		TRY(one_ok(!s, 0, &wc));
+		TRY(one_ok(s, 0, &wc));
+		/* rdma_rxe has the kernel's flag, which is another's here */
+		if (ends[s].rxe && wc.flags & IBV_WC_IP_CSUM_OK) {
+			wc.flags |= IBV_WC_WITH_INV;
+			wc.imm = htobe32(wc.imm);
+		}
+		NEED(wc.flags & IBV_WC_WITH_INV && wc.imm == *key,
+		     "received with flags %#x, key %#x", wc.flags, wc.imm);
+	}
+	return window_refused(s, *key, how == LEFT ? WINDOW + 1 : WINDOW);
+}
+
+static enum result windows(enum side s)
+{
+	/* a QP of rdma_rxe's with a window that is bound cannot be destroyed */
+	bool left = !ends[s].rxe;
+	uint32_t key;
+	int how;
+
+	TRY(reg_mr(s, 1, ends[s].base, ARENA, RW_ACCESS | IBV_ACCESS_MW_BIND, 0,
+		   NULL, NULL));
+	TRY(alloc_mw(s, 1, &key));
+	TRY(pair_up(0, NULL, NULL));
+	for (how = BY_OWNER; how < LEFT + left; how++)
+		TRY(window(s, &key, how));
+	/* the QP that it was bound by has gone, and so has what it let in */
+	if (left)
+		TRY(window_refused(s, key, WINDOW));
+	TRY(unpair(0));
+	TRY(dealloc_mw(s, 1));
+	return dereg_mr(s, 1);
+}
+
+void test_window(void)
+{
+	report(windows(A), "a window of A's, closed by either end");
+	report(windows(B), "a window of B's, closed by either end");
+}
+
 /* 2^31 bytes of addresses over HUGE_PERIOD of memory at each end. */
 static enum result largest(uint64_t *base, uint32_t *key)
 {

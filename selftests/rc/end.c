@@ -31,6 +31,7 @@ static struct ibv_context *ctx;
 static struct ibv_pd *pds[2];
 static struct end_qp qps[MAX_QP];
 static struct ibv_mr *mrs[MAX_MR];
+static struct ibv_mw *mws[MAX_MR];
 static struct ibv_port_attr port;
 static struct ibv_device_attr dev_attr;
 static union ibv_gid gid;
@@ -278,6 +279,34 @@ static int post_annex(struct ibv_qp_ex *qp, const struct wr *w)
 	return ibv_wr_complete(qp);
 }
 
+/* Window @w->imm, bound in MR @w->pad to the SGE, by @w->rkey from now on */
+static int post_bind(struct ibv_qp *qp, const struct wr *w)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = w->id,
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = w->flags,
+		.bind_mw = {
+			.mw = mws[w->imm],
+			.rkey = w->rkey,
+			.bind_info = {
+				.mr = mrs[w->pad],
+				.addr = w->sge[0].addr,
+				.length = w->sge[0].len,
+				.mw_access_flags = IBV_ACCESS_REMOTE_WRITE |
+					IBV_ACCESS_REMOTE_READ |
+					IBV_ACCESS_REMOTE_ATOMIC,
+			},
+		},
+	}, *bad;
+	int ret = ibv_post_send(qp, &wr, &bad);
+
+	/* rdma_rxe's provider takes the one to be replaced from here */
+	if (!ret)
+		mws[w->imm]->rkey = w->rkey;
+	return ret;
+}
+
 static int post_send(const struct cmd *c)
 {
 	const struct wr *w = &c->wr;
@@ -293,12 +322,14 @@ static int post_send(const struct cmd *c)
 
 	if (w->opcode == IBV_WR_FLUSH || w->opcode == IBV_WR_ATOMIC_WRITE)
 		return post_annex(ibv_qp_to_qp_ex(qps[c->i].qp), w);
+	if (w->opcode == IBV_WR_BIND_MW)
+		return post_bind(qps[c->i].qp, w);
 	for (i = 0; i < w->num_sge && i < MAX_SGE; i++) {
 		sge[i].addr = w->sge[i].addr;
 		sge[i].length = w->sge[i].len;
 		sge[i].lkey = w->sge[i].lkey;
 	}
-	if (w->opcode == IBV_WR_SEND_WITH_INV)
+	if (w->opcode == IBV_WR_SEND_WITH_INV || w->opcode == IBV_WR_LOCAL_INV)
 		wr.invalidate_rkey = w->imm;
 	else
 		wr.imm_data = htobe32(w->imm);
@@ -425,6 +456,16 @@ static int hello(struct rep *r)
 	return 0;
 }
 
+/* A window of type 2, as MW @c->i */
+static int alloc_mw(const struct cmd *c, struct rep *r)
+{
+	mws[c->i] = ibv_alloc_mw(pds[0], IBV_MW_TYPE_2);
+	if (!mws[c->i])
+		return errno;
+	r->rkey = mws[c->i]->rkey;
+	return 0;
+}
+
 /* Register [@c->addr, + @c->len) with access @c->v in PD @c->psn as MR @c->i */
 static int reg_mr(const struct cmd *c, struct rep *r)
 {
@@ -454,7 +495,7 @@ void end_do(const struct cmd *c, struct rep *r)
 {
 	struct ibv_qp_attr err = { .qp_state = IBV_QPS_ERR };
 	uint8_t *p = (uint8_t *)(uintptr_t)c->addr;
-	bool is_mr = c->op == CMD_MR || c->op == CMD_MR_DEL;
+	bool is_mr = c->op >= CMD_MR && c->op <= CMD_MW_DEL;
 
 	memset(r, 0, sizeof(*r));
 	if (c->i >= (is_mr ? MAX_MR : MAX_QP)) {
@@ -486,6 +527,13 @@ void end_do(const struct cmd *c, struct rep *r)
 	case CMD_MR_DEL:
 		r->err = ibv_dereg_mr(mrs[c->i]);
 		mrs[c->i] = NULL;
+		break;
+	case CMD_MW:
+		r->err = alloc_mw(c, r);
+		break;
+	case CMD_MW_DEL:
+		r->err = ibv_dealloc_mw(mws[c->i]);
+		mws[c->i] = NULL;
 		break;
 	case CMD_FILL:
 		fill(p, c->len, c->v);

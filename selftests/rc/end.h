@@ -28,6 +28,8 @@ enum cmd_op {
 	CMD_QP_STATE,
 	CMD_MR,
 	CMD_MR_DEL,
+	CMD_MW,
+	CMD_MW_DEL,
 	CMD_FILL,
 	CMD_CHECK,
 	CMD_SET,

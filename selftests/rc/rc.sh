@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # Every operation, MTU, address family and size; then shapes, FLUSH and atomic WRITE,
-# a mix, and all that goes on while the other end's process is stopped.
+# windows, a mix, and all that goes on while the other end's process is stopped.
 #
 #   +----------+         +----------+
 #   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
@@ -15,4 +15,4 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ../lib/rc.sh
 
-FAMILIES="4 6" rc_main 4500 data shape annex mix stopped
+FAMILIES="4 6" rc_main 4500 data shape annex window mix stopped

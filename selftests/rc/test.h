@@ -81,6 +81,8 @@ enum result reg_mr(enum side s, uint32_t i, uint64_t addr, uint64_t len,
 		   unsigned int access, uint32_t pd, uint32_t *lkey,
 		   uint32_t *rkey);
 enum result dereg_mr(enum side s, uint32_t i);
+enum result alloc_mw(enum side s, uint32_t i, uint32_t *rkey);
+enum result dealloc_mw(enum side s, uint32_t i);
 enum result reap(enum side s, uint32_t i, uint32_t n, struct wc *wc);
 enum result reap_within(enum side s, uint32_t i, uint32_t n, struct wc *wc,
 			uint32_t ms);
@@ -111,6 +113,7 @@ static inline unsigned int mtu_bytes(enum ibv_mtu mtu)
 void test_data(void);
 void test_shape(void);
 void test_annex(void);
+void test_window(void);
 void test_big(void);
 void test_error(void);
 void test_retry(void);

@@ -40,6 +40,7 @@ static const struct {
 	{ "data", test_data, "operation x MTU x size" },
 	{ "shape", test_shape, "SGEs, inline, fence, unsignalled, solicited" },
 	{ "annex", test_annex, "FLUSH and atomic WRITE" },
+	{ "window", test_window, "windows bound, used, invalidated by either end" },
 	{ "big", test_big, "2^31 bytes, and one more" },
 	{ "error", test_error, "each error status" },
 	{ "retry", test_retry, "RNR and vanished peers" },
@@ -193,6 +194,24 @@ enum result dereg_mr(enum side s, uint32_t i)
 	struct rep r;
 
 	return ask(s, &c, &r, "deregister memory");
+}
+
+enum result alloc_mw(enum side s, uint32_t i, uint32_t *rkey)
+{
+	struct cmd c = { .op = CMD_MW, .i = i };
+	struct rep r;
+
+	TRY(ask(s, &c, &r, "allocate window"));
+	*rkey = r.rkey;
+	return PASS;
+}
+
+enum result dealloc_mw(enum side s, uint32_t i)
+{
+	struct cmd c = { .op = CMD_MW_DEL, .i = i };
+	struct rep r;
+
+	return ask(s, &c, &r, "deallocate window");
 }
 
 /* What does not differ from run to run: not the QP's number, but its index. */
