@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <netlink/route/addr.h>
 #include <stdio.h>
@@ -16,46 +17,39 @@
 
 #define SYSFS "/sys/class/infiniband"
 
-/* One line of a port's sysfs file, false when there is none. */
-static bool sysfs(char *buf, size_t size, const struct rdev *dev, u32 port,
-		  const char *file, u32 index)
+/* A port's directory in sysfs; -1 when the device went away meanwhile. */
+static int port_dir(const struct rdev *dev, u32 port)
 {
 	char path[PATH_MAX];
-	bool ok = false;
-	FILE *f;
+	int dir;
 
-	snprintf(path, sizeof(path), SYSFS "/%s/ports/%u/%s/%u", dev->name,
-		 port, file, index);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	if (fgets(buf, size, f)) {
-		buf[strcspn(buf, "\n")] = 0;
-		ok = true;
-	}
-	fclose(f);
-	return ok;
+	snprintf(path, sizeof(path), SYSFS "/%s/ports/%u", dev->name, port);
+	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 && !rdev_gone(dev))
+		fail("gid: no %s (is the /sys of this network namespace mounted?)",
+		     path);
+	return dir;
 }
 
 /*
- * Entries of a port's table, as its directory in sysfs has them; 0 when the device
- * went away meanwhile.
+ * The line of a table's entry, "" of one that is empty. Tables have a thousand
+ * entries, most of them empty. Return: false behind the last one.
  */
-static u32 table_len(const struct rdev *dev, u32 port)
+static bool entry(char *buf, size_t size, int dir, const char *table, u32 index)
 {
-	char path[PATH_MAX];
-	u32 n;
+	char name[64];
+	ssize_t n;
+	int fd;
 
-	for (n = 0;; n++) {
-		snprintf(path, sizeof(path), SYSFS "/%s/ports/%u/gids/%u",
-			 dev->name, port, n);
-		if (access(path, F_OK))
-			break;
-	}
-	if (!n && !rdev_gone(dev))
-		fail("gid: no %s/%s/ports/%u/gids (is the /sys of this network namespace mounted?)",
-		     SYSFS, dev->name, port);
-	return n;
+	snprintf(name, sizeof(name), "%s/%u", table, index);
+	fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, buf, size - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = 0;
+	buf[strcspn(buf, "\n")] = 0;
+	return true;
 }
 
 static const char *type_name(const char *sysfs_type)
@@ -69,25 +63,27 @@ static const char *type_name(const char *sysfs_type)
 
 static void show_port(const struct rdev *dev, u32 port)
 {
-	char buf[128], type[128], ndev[128], addr[INET6_ADDRSTRLEN];
-	u32 len = table_len(dev, port), i;
+	char buf[128], addr[INET6_ADDRSTRLEN];
+	int dir = port_dir(dev, port);
 	struct in6_addr gid;
+	u32 i;
 
-	for (i = 0; i < len; i++) {
-		if (!sysfs(buf, sizeof(buf), dev, port, "gids", i) ||
-		    inet_pton(AF_INET6, buf, &gid) != 1 ||
+	for (i = 0; entry(buf, sizeof(buf), dir, "gids", i); i++) {
+		if (inet_pton(AF_INET6, buf, &gid) != 1 ||
 		    IN6_IS_ADDR_UNSPECIFIED(&gid))
 			continue;
 		out_row();
 		out_dev(dev->name, dev->index, port);
 		out_uint("index", i);
 		out_str("gid", inet_ntop(AF_INET6, &gid, addr, sizeof(addr)));
-		if (sysfs(type, sizeof(type), dev, port, "gid_attrs/types", i))
-			out_str("type", type_name(type));
-		if (sysfs(ndev, sizeof(ndev), dev, port, "gid_attrs/ndevs", i))
-			out_str("netdev", ndev);
+		if (entry(buf, sizeof(buf), dir, "gid_attrs/types", i) && *buf)
+			out_str("type", type_name(buf));
+		if (entry(buf, sizeof(buf), dir, "gid_attrs/ndevs", i) && *buf)
+			out_str("netdev", buf);
 		out_row_end();
 	}
+	if (dir >= 0)
+		close(dir);
 }
 
 /**
@@ -95,15 +91,15 @@ static void show_port(const struct rdev *dev, u32 port)
  */
 int gid_count(const struct rdev *dev, u32 port)
 {
-	u32 len = table_len(dev, port), i;
+	int dir = port_dir(dev, port), n = 0;
 	char type[128];
-	int n = 0;
+	u32 i;
 
-	if (!len)
+	if (dir < 0)
 		return -1;
-	for (i = 0; i < len; i++)
-		n += sysfs(type, sizeof(type), dev, port, "gid_attrs/types",
-			   i) && !strcmp(type, "RoCE v2");
+	for (i = 0; entry(type, sizeof(type), dir, "gid_attrs/types", i); i++)
+		n += !strcmp(type, "RoCE v2");
+	close(dir);
 	return n;
 }
 
