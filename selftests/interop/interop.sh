@@ -29,9 +29,9 @@ for family in 4 6; do
 	rc "$label" forward "${args[@]}" data mix
 	ud "$label" "${args[@]}" uc ud
 done
-rc "$label" forward shape annex window
+rc "$label" forward shape annex window refused many
 ud "$label" shape
-rc "rxe with xroce $XROCE_XDP" backward shape mix
+rc "rxe with xroce $XROCE_XDP" backward shape refused many mix
 # rdma_rxe has 8 READs out where 5 are agreed on: all of them, while answers are slow
 # (which what XDP sends is not)
 n1 tc qdisc replace dev "$ETH1" root tbf rate 100mbit burst 20kb limit 30kb

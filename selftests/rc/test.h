@@ -115,6 +115,7 @@ void test_shape(void);
 void test_annex(void);
 void test_window(void);
 void test_big(void);
+void test_refused(void);
 void test_error(void);
 void test_retry(void);
 void test_many(void);

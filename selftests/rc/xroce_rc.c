@@ -42,7 +42,8 @@ static const struct {
 	{ "annex", test_annex, "FLUSH and atomic WRITE" },
 	{ "window", test_window, "windows bound, used, invalidated by either end" },
 	{ "big", test_big, "2^31 bytes, and one more" },
-	{ "error", test_error, "each error status" },
+	{ "refused", test_refused, "what the peer refuses" },
+	{ "error", test_error, "each error status, \"refused\" in it" },
 	{ "retry", test_retry, "RNR and vanished peers" },
 	{ "many", test_many, "QPs, atomics and READs in parallel" },
 	{ "depth", test_depth, "READs, as many as agreed on" },
@@ -418,7 +419,7 @@ static int usage(void)
 		"		[-L COMMAND -M COMMAND (its MTU 600, as before)]\n"
 		"		[-l FILE (each completion)] TEST...\n");
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		fprintf(stderr, "  %-6s %s\n", tests[i].name, tests[i].what);
+		fprintf(stderr, "  %-7s %s\n", tests[i].name, tests[i].what);
 	return 2;
 }
 
