@@ -29,10 +29,10 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include "bench.h"
 #include "mark.h"
+#include "ticks.h"
 
 #define MAX_RUNS 8
 #define IDLE_S 30
@@ -69,7 +69,7 @@ static uint64_t now(void)
 	struct timespec t;
 
 	if (icount)
-		return __rdtsc();
+		return ticks();
 	clock_gettime(CLOCK_MONOTONIC_RAW, &t);
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }

@@ -5,7 +5,7 @@
  * `make bench` has it (SIM_CLOCK), without sanitizers.
  */
 #include <time.h>
-#include <x86intrin.h>
+#include "../lib/ticks.h"
 #include "sim.h"
 #include "ways.h"
 
@@ -16,7 +16,7 @@ static bool runs;
 void sim_clock_go(void)
 {
 	runs = true;
-	since = __rdtsc();
+	since = ticks();
 }
 
 bool sim_clock_stop(void)
@@ -24,7 +24,7 @@ bool sim_clock_stop(void)
 	bool was = runs;
 
 	if (was) {
-		spent += __rdtsc() - since;
+		spent += ticks() - since;
 		laps++;
 	}
 	runs = false;
@@ -58,14 +58,14 @@ static double lap_ticks(void)
 static double ns_per_tick(void)
 {
 	struct timespec a, b;
-	u64 t = __rdtsc();
+	u64 t = ticks();
 
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	do {
 		clock_gettime(CLOCK_MONOTONIC, &b);
 	} while (b.tv_sec - a.tv_sec + (b.tv_nsec - a.tv_nsec) / 1e9 < 0.1);
 	return ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) /
-	       (__rdtsc() - t);
+	       (ticks() - t);
 }
 
 #define BATCH 16

@@ -461,6 +461,8 @@ int main(int argc, char **argv)
 	run("region registered anew to be written", test_rereg_writable);
 	run_dmabuf("/dev/udmabuf", "region of a dmabuf", test_dmabuf);
 	run_dmabuf("/dev/udmabuf", "region of a dmabuf: what is refused", test_dmabuf_rules);
+	run_dmabuf("/dev/dma_heap/system", "region of a dmabuf that may be read alone",
+		   test_dmabuf_read_only);
 	run_dmabuf("/dev/udmabuf", "region of a dmabuf registered anew", test_dmabuf_rereg);
 	run_dmabuf("/dev/" EXPORTER, "region of a dmabuf that moves", test_dmabuf_moves);
 	run("XRC: each operation", test_xrc_operations);

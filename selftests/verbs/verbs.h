@@ -115,6 +115,7 @@ bool test_atomic_write(void);
 /* dmabuf.c */
 bool test_dmabuf(void);
 bool test_dmabuf_rules(void);
+bool test_dmabuf_read_only(void);
 bool test_dmabuf_rereg(void);
 bool test_dmabuf_moves(void);
 /* limits.c */
