@@ -11,6 +11,8 @@ KVER ?= $(shell uname -r)
 KDIR ?= /lib/modules/$(KVER)/build
 MODULES = kmod/xroce.ko kmod/xroce_bell.ko
 MODDIR = $(DESTDIR)/lib/modules/$(KVER)/updates
+VERSION = $(shell sed -n 's/^\#define XROCE_VERSION.*"\(.*\)"/\1/p' kmod/xroce.h)
+DKMS_SRC = $(DESTDIR)/usr/src/xroce-$(VERSION)
 RDMA_CORE ?= $(firstword $(wildcard /usr/src/rdma-core/include) \
 	$(CURDIR)/build/rdma-core/include)
 BPFTOOL ?= $(firstword $(shell PATH=$$PATH:/usr/sbin command -v bpftool) bpftool)
@@ -53,9 +55,10 @@ rdmatool: bpf
 # Installs what was built, and says what was not
 not_built = echo "$1: not built, not installed"
 install:
-	@if [ -e kmod/xroce.ko ]; then set -ex; \
+	@if [ -e $(DKMS_SRC) ]; then echo "kmod: left to DKMS"; \
+	elif [ -e kmod/xroce.ko ]; then set -ex; \
 		install -D -m 644 -t $(MODDIR) $(MODULES); \
-		strip --strip-debug $(addprefix $(MODDIR)/,$(notdir $(MODULES))); \
+		$(CROSS_COMPILE)strip --strip-debug $(addprefix $(MODDIR)/,$(notdir $(MODULES))); \
 		[ -n "$(DESTDIR)" ] || depmod $(KVER); \
 	else $(call not_built,kmod); fi
 	@if ls userlib/*.so >/dev/null 2>&1; then $(MAKE) -C userlib install; \
@@ -67,7 +70,19 @@ install:
 	@for m in $(wildcard docs/man/*.[1-8]); do \
 		install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; done
 
+# The modules by DKMS instead, for this kernel and each that comes; with DESTDIR the
+# sources alone
+dkms:
+	for f in $$(find kmod include \( -name '*.[ch]' -o -name Kbuild -o -name Makefile \) \
+			! -name '*.mod.c' ! -name .module-common.c); do \
+		install -D -m 644 $$f $(DKMS_SRC)/$$f; done
+	sed 's/@VERSION@/$(VERSION)/' kmod/dkms.conf >$(DKMS_SRC)/dkms.conf
+	[ -n "$(DESTDIR)" ] || { rm -f $(addprefix $(MODDIR)/,$(notdir $(MODULES))); \
+		dkms install --force xroce/$(VERSION) -k $(KVER); }
+
 uninstall:
+	@[ -n "$(DESTDIR)" ] || [ ! -e $(DKMS_SRC) ] || dkms remove xroce/$(VERSION) --all
+	rm -rf $(DKMS_SRC)
 	rm -f $(addprefix $(MODDIR)/,$(notdir $(MODULES)))
 	[ -n "$(DESTDIR)" ] || depmod $(KVER)
 	for m in $(wildcard docs/man/*.[1-8]); do \
@@ -117,5 +132,5 @@ profile:
 
 export CMD KERNEL ROOT HOSTS SMP MEM ICOUNT TIMEOUT NOBUILD ALLOW_SPLAT CMDLINE RESULTS QUICK BASIC KINDS
 
-.PHONY: all kmod userlib bpf rdmatool install uninstall clean distclean
+.PHONY: all kmod userlib bpf rdmatool install dkms uninstall clean distclean
 .PHONY: guest shell demo debug-kernel check test test-all peers bench profile

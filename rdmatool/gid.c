@@ -32,7 +32,7 @@ static int port_dir(const struct rdev *dev, u32 port)
 }
 
 /*
- * The line of a table's entry, "" of one that is empty. Tables have a thousand
+ * The line of a table's entry, "" of one that is empty. Tables have hundreds of
  * entries, most of them empty. Return: false behind the last one.
  */
 static bool entry(char *buf, size_t size, int dir, const char *table, u32 index)

@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# `make dkms` leaves sources that DKMS makes the modules of, and nothing that a build
+# has made. In directories of its own.
+
+# shellcheck source-path=SCRIPTDIR
+# shellcheck disable=SC2317 # called by try
+cd "$(dirname "$0")" || exit 1
+. ../lib/tap.sh
+
+TOP=../.. KVER=${KVER:-$(uname -r)}
+command -v dkms >/dev/null || skip_all "no dkms"
+[ -e "/lib/modules/$KVER/build/Makefile" ] || skip_all "no headers of kernel $KVER"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir -p "$dir/dkms" "$dir/modules/$KVER"
+
+by_dkms() {
+	dkms "$@" -k "$KVER" --dkmstree "$dir/dkms" --sourcetree "$dir/usr/src" \
+		--installtree "$dir/modules" --no-depmod \
+		--kernelsourcedir "/lib/modules/$KVER/build"
+}
+
+sources_alone() {
+	[ -z "$(find "$dir/usr/src" -type f ! -name '*.[ch]' ! -name Kbuild \
+		! -name Makefile ! -name dkms.conf -o -name '*.mod.c')" ]
+}
+
+# made NAME - it is there, for that kernel
+made() {
+	local files
+	mapfile -t files < <(find "$dir/modules/$KVER" -name "$1.ko*")
+	[ "${#files[@]}" = 1 ] && modinfo -F vermagic "${files[0]}" | grep -q "^$KVER "
+}
+
+try "make dkms" make -s -C $TOP dkms DESTDIR="$dir"
+try "no more than sources" sources_alone
+version=$(basename "$dir"/usr/src/xroce-*)
+version=${version#xroce-}
+try "of the version that the module says" grep -q "XROCE_VERSION.*\"$version\"" \
+	$TOP/kmod/xroce.h
+try "dkms install" by_dkms install "xroce/$version"
+try "the module" made xroce
+try "that of its doorbells" made xroce_bell
+try "dkms remove" by_dkms remove "xroce/$version"
+try "nothing is left of them" eval '! find "$dir/modules" -name "*.ko*" | grep .'
+try "make uninstall" make -s -C $TOP uninstall DESTDIR="$dir"
+try "nor of the sources" eval '! test -e "$dir/usr/src/xroce-$version"'
+tap_end
