@@ -12,7 +12,11 @@ KDIR ?= /lib/modules/$(KVER)/build
 MODULES = kmod/xroce.ko kmod/xroce_bell.ko
 MODDIR = $(DESTDIR)/lib/modules/$(KVER)/updates
 VERSION = $(shell sed -n 's/^\#define XROCE_VERSION.*"\(.*\)"/\1/p' kmod/xroce.h)
-DKMS_SRC = $(DESTDIR)/usr/src/xroce-$(VERSION)
+DKMS_SRC = $(DESTDIR)/usr/src/xroce
+# What DKMS has, of whatever version, goes; it says itself what it does not know
+no_dkms = for d in $(wildcard $(DKMS_SRC)-*); do \
+		[ -n "$(DESTDIR)" ] || dkms remove xroce/$${d\#\#*/xroce-} --all || :; \
+		rm -rf $$d; done
 RDMA_CORE ?= $(firstword $(wildcard /usr/src/rdma-core/include) \
 	$(CURDIR)/build/rdma-core/include)
 BPFTOOL ?= $(firstword $(shell PATH=$$PATH:/usr/sbin command -v bpftool) bpftool)
@@ -55,7 +59,7 @@ rdmatool: bpf
 # Installs what was built, and says what was not
 not_built = echo "$1: not built, not installed"
 install:
-	@if [ -e $(DKMS_SRC) ]; then echo "kmod: left to DKMS"; \
+	@if [ -n "$(wildcard $(DKMS_SRC)-*)" ]; then echo "kmod: left to DKMS"; \
 	elif [ -e kmod/xroce.ko ]; then set -ex; \
 		install -D -m 644 -t $(MODDIR) $(MODULES); \
 		$(CROSS_COMPILE)strip --strip-debug $(addprefix $(MODDIR)/,$(notdir $(MODULES))); \
@@ -73,16 +77,16 @@ install:
 # The modules by DKMS instead, for this kernel and each that comes; with DESTDIR the
 # sources alone
 dkms:
+	$(no_dkms)
 	for f in $$(find kmod include \( -name '*.[ch]' -o -name Kbuild -o -name Makefile \) \
 			! -name '*.mod.c' ! -name .module-common.c); do \
-		install -D -m 644 $$f $(DKMS_SRC)/$$f; done
-	sed 's/@VERSION@/$(VERSION)/' kmod/dkms.conf >$(DKMS_SRC)/dkms.conf
+		install -D -m 644 $$f $(DKMS_SRC)-$(VERSION)/$$f; done
+	sed 's/@VERSION@/$(VERSION)/' kmod/dkms.conf >$(DKMS_SRC)-$(VERSION)/dkms.conf
 	[ -n "$(DESTDIR)" ] || { rm -f $(addprefix $(MODDIR)/,$(notdir $(MODULES))); \
-		dkms install --force xroce/$(VERSION) -k $(KVER); }
+		dkms install xroce/$(VERSION) -k $(KVER); }
 
 uninstall:
-	@[ -n "$(DESTDIR)" ] || [ ! -e $(DKMS_SRC) ] || dkms remove xroce/$(VERSION) --all
-	rm -rf $(DKMS_SRC)
+	$(no_dkms)
 	rm -f $(addprefix $(MODDIR)/,$(notdir $(MODULES)))
 	[ -n "$(DESTDIR)" ] || depmod $(KVER)
 	for m in $(wildcard docs/man/*.[1-8]); do \
