@@ -22,7 +22,7 @@ ENDS=$(((ROUNDS + ${#MODES[@]} - 1) / ${#MODES[@]}))
 # 198.18.$I.2 in ${NSB[I]}
 NSB=()
 NET=198.18
-NET_HEX=c612
+NET_HEX=$(printf %02x%02x "${NET%.*}" "${NET#*.}")
 
 numbers() { seq "$PAIRS"; }
 
@@ -96,7 +96,7 @@ gids_there() {
 	local ns
 	[ "$(for ns in "$NS1" $(far_namespaces); do
 		in_ns "$ns" sh -c 'cat /sys/class/infiniband/xr*/ports/1/gids/[0-7]'
-	done 2>/dev/null | grep "ffff:$NET_HEX" | sort -u | wc -l)" = $((2 * PAIRS)) ]
+	done 2>/dev/null | grep "ffff:$NET_HEX:..0[12]$" | sort -u | wc -l)" = $((2 * PAIRS)) ]
 }
 
 # All links, whatever became of them and of their netdevs: both sides at once, since

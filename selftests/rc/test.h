@@ -88,6 +88,7 @@ enum result reap_within(enum side s, uint32_t i, uint32_t n, struct wc *wc,
 			uint32_t ms);
 enum result one_ok(enum side s, uint32_t i, struct wc *wc);
 enum result one_status(enum side s, uint32_t i, enum ibv_wc_status status);
+enum result in_order(enum side s, uint32_t i, uint32_t n, enum ibv_wc_status status);
 enum result one_of(enum side s, uint32_t i, uint64_t mask);
 enum result none(enum side s, uint32_t i, uint32_t ms);
 

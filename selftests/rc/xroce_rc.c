@@ -262,6 +262,21 @@ enum result one_status(enum side s, uint32_t i, enum ibv_wc_status status)
 	return PASS;
 }
 
+/* @n completions, at most MAX_WC, in the order of posting: ids from 0 on. */
+enum result in_order(enum side s, uint32_t i, uint32_t n, enum ibv_wc_status status)
+{
+	struct wc wc[MAX_WC];
+	uint32_t k;
+
+	TRY(reap(s, i, n, wc));
+	for (k = 0; k < n; k++)
+		NEED(wc[k].id == k && wc[k].status == status,
+		     "completion %u is that of %llu: %s", k,
+		     (unsigned long long)wc[k].id,
+		     ibv_wc_status_str(wc[k].status));
+	return PASS;
+}
+
 /* One completion whose status is among the bits of @mask. */
 enum result one_of(enum side s, uint32_t i, uint64_t mask)
 {
