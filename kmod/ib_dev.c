@@ -12,6 +12,23 @@
 /* IPv6, UDP, BTH, XRCETH, RETH, immediate and ICRC around a payload. */
 #define XROCE_OVERHEAD	(40 + 8 + 12 + 4 + 16 + 4 + 4)
 
+/* ib_core makes three files of each, for each namespace that sees the device. */
+static unsigned int xroce_gids = XROCE_GID_TBL_LEN;
+
+static int xroce_gids_set(const char *val, const struct kernel_param *kp)
+{
+	return param_set_uint_minmax(val, kp, 1, XROCE_GID_TBL_LEN);
+}
+
+static const struct kernel_param_ops xroce_gids_ops = {
+	.set = xroce_gids_set,
+	.get = param_get_uint,
+};
+
+module_param_cb(gids, &xroce_gids_ops, &xroce_gids, 0644);
+MODULE_PARM_DESC(gids, "length of the GID table of links made from now on, 1 to "
+		 __stringify(XROCE_GID_TBL_LEN));
+
 /**
  * xroce_link_mtu() - the largest path MTU that the netdev has room for
  * @link: the link
@@ -99,7 +116,7 @@ static int xroce_ib_query_port(struct ib_device *ib, u32 port, struct ib_port_at
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = ib_mtu_int_to_enum(mtu ?: 256);
 	attr->phys_mtu = READ_ONCE(link->ndev->mtu);
-	attr->gid_tbl_len = XROCE_GID_TBL_LEN;
+	attr->gid_tbl_len = ib->port_data[port].immutable.gid_tbl_len;
 	attr->ip_gids = true;
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->max_msg_sz = XROCE_MAX_MSG;
@@ -129,7 +146,7 @@ static int xroce_ib_immutable(struct ib_device *ib, u32 port,
 {
 	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
 	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
-	immutable->gid_tbl_len = XROCE_GID_TBL_LEN;
+	immutable->gid_tbl_len = READ_ONCE(xroce_gids);
 	immutable->pkey_tbl_len = 1;
 	return 0;
 }

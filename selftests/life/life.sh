@@ -78,6 +78,8 @@ netdevs() {
 # links_add NAMESPACE a|b - those of a side that are not there
 links_add() {
 	local have i missing=() by=(rdma -b -) as="link add %s type xroce netdev %s\n"
+	# whose files take a kernel that checks everything 3 s, of the whole table
+	[ ! -e /sys/kernel/debug/kmemleak ] || echo 8 >/sys/module/xroce/parameters/gids
 	if [ "$XROCE_XDP" != off ]; then
 		by=(rdmatool -b -) as="link add %s netdev %s xdp $XROCE_XDP\n"
 	fi
@@ -91,7 +93,7 @@ links_add() {
 	printf "$as" "${missing[@]}" | in_ns "$1" "${by[@]}"
 }
 
-# Each has two addresses: all of its table takes a kernel that checks everything seconds
+# Each has two addresses: to read all of its table takes seconds there
 gids_there() {
 	local ns
 	[ "$(for ns in "$NS1" $(far_namespaces); do

@@ -250,6 +250,31 @@ check "its own is its own" loops 1 to_itself
 n1 rdmatool link del xr3
 n1 ip link del twin
 
+# A link with a table of its own length: its netdev's own GID, and one address
+gids=/sys/module/xroce/parameters/gids
+length() { n1 ibv_devinfo -v -d "$1" | grep -qE "gid_tbl_len:[[:space:]]*$2\$"; }
+short() {
+	echo 2 >"$gids" && n1 ip link add short type dummy && n1 ip link set short up &&
+		rdma_add "$NS1" xroce xr3 short off && n1 ip addr add 198.18.8.1/24 dev short &&
+		wait_for 20 has_gid "$NS1" xr3 198.18.8.1
+}
+full() {
+	n1 ip addr add 198.18.9.1/24 dev short && sleep 1 && ! has_gid "$NS1" xr3 198.18.9.1 &&
+		has_gid "$NS1" xr3 198.18.8.1
+}
+check "a GID table of two" short
+check "is of that length, for who asks" length xr3 2
+check "another link's is as it was" length xr1 256
+check "what is not for it does not get in" full
+for n in 0 257 x; do
+	check "nor is a length of $n taken" refuses "Invalid argument|Numerical result" \
+		tee "$gids" <<<"$n"
+	check "it is as it was" [ "$(cat "$gids")" = 2 ]
+done
+echo 256 >"$gids"
+n1 rdmatool link del xr3
+n1 ip link del short
+
 # Given to another namespace, whose users reach by it what its netdev reaches; that
 # stays where it is, and with it the link
 give() {
