@@ -141,6 +141,37 @@ static void one_file(size_t i, const char *dir)
 	tap_ok(!bad, "%s: %d frames, %d of them RoCEv2", files[i].name, n, roce);
 }
 
+/* rdma_rxe's of a FLUSH goes on over what stands between UDP header and ICRC again */
+static void flush_of_rxe(const char *dir)
+{
+	int n = 0, bad = 0;
+	char path[512];
+	struct pcap pc;
+	const u8 *p;
+	u32 len;
+
+	snprintf(path, sizeof(path), "%s/rxe_flush.pcap", dir);
+	if (pcap_open(&pc, path)) {
+		tap_ok(false, "%s can be read", path);
+		return;
+	}
+	for (; (p = pcap_next(&pc, &len)); n++) {
+		struct xroce_encap e;
+		struct xroce_pkt pkt;
+
+		TAP_CHECK(bad, xroce_encap_parse(&e, p, p + len, len) == XROCE_ENCAP_ROCE &&
+			  xroce_parse(&pkt, e.bth, p + len, e.len) == XROCE_PARSE_OK &&
+			  pkt.opcode == XROCE_FLUSH, "frame %d is no FLUSH", n);
+		if (bad)
+			break;
+		TAP_CHECK(bad, icrc(&e) != stored(&e), "frame %d: its ICRC is right", n);
+		TAP_CHECK(bad, ~packet_crc(~icrc(&e), e.bth, e.len - XROCE_ICRC_SIZE) ==
+			  stored(&e), "frame %d: nor is it rdma_rxe's", n);
+	}
+	tap_ok(!bad && n == 3, "rxe_flush: %d FLUSHes, their headers in the ICRC twice", n);
+	pcap_close(&pc);
+}
+
 static void icrc_seed(void)
 {
 	u8 ones[8];
@@ -152,9 +183,12 @@ static void icrc_seed(void)
 
 int main(int argc, char **argv)
 {
+	const char *dir = argc > 1 ? argv[1] : "../vectors";
+
 	tap_start();
 	icrc_seed();
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		one_file(i, argc > 1 ? argv[1] : "../vectors");
+		one_file(i, dir);
+	flush_of_rxe(dir);
 	return tap_end();
 }
