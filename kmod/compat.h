@@ -19,7 +19,11 @@
 #include <rdma/iter.h>
 #endif
 
-/* Since 6.18 BH off makes a CPU's state one task's alone only if that is asked for. */
+/*
+ * Since 6.18 BH off makes a CPU's state one task's alone only if that is asked for; and
+ * without it who spins until a copy has ended (xroce_mr_claim()) may be what keeps who
+ * copies, on the same CPU, from going on.
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0) && defined(CONFIG_PREEMPT_RT) && \
 	!defined(CONFIG_PREEMPT_RT_NEEDS_BH_LOCK)
 #error "with PREEMPT_RT xroce needs a kernel that has CONFIG_PREEMPT_RT_NEEDS_BH_LOCK=y"
