@@ -227,7 +227,8 @@ rounds() {
 	local pid=$LIFE_PID in=${LIFE[0]} out=${LIFE[1]}
 	for ((i = 0; i < n && status == 0; i++)); do
 		echo "$verb" >&"$out"
-		read -r -t 200 line <&"$in" || line=
+		# longer than it waits itself for those that hang
+		read -r -t 900 line <&"$in" || line=
 		if [ "$line" != traffic ]; then
 			echo "round $i: no traffic: '$line'"
 			status=1
@@ -236,7 +237,7 @@ rounds() {
 		sleep "0.0$((RANDOM % 10))"
 		"$@" || { echo "round $i: exit status $?: $*"; status=1; }
 		echo stop >&"$out"
-		read -r -t 200 line <&"$in" || line=
+		read -r -t 900 line <&"$in" || line=
 		[ "$line" = ok ] || { echo "round $i: '$line'"; status=1; }
 		# a name may be a dying device's still
 		[ "$verb" = go ] || wait_for 60 life_links ||
