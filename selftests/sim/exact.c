@@ -440,6 +440,29 @@ static void run_rnr(u64 seed)
 	sim_finish();
 }
 
+/* For ever is as long for a network that loses some of it: the peer goes on answering. */
+static void run_rnr_lossy(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_conn *c;
+	u32 i;
+
+	(void)seed;
+	cfg.rnr_retry = 7;
+	cfg.timeout = 14;
+	cfg.min_rnr = 12;
+	cfg.loss = 50;
+	c = sim_pair(&cfg);
+	for (i = 0; i < 4; i++)
+		post(&c->ep[0], XROCE_WR_SEND, 64);
+	sim_run_until(sim_now() + 10 * SIM_SEC);
+	sim_check(sim_count(XROCE_CNT_TIMEOUT) > cfg.retry_cnt, "it lost too little");
+	for (i = 0; i < 4; i++)
+		sim_post_recv(&c->ep[1], 4096, 1);
+	sim_settle_all(SIM_SEC);
+	sim_finish();
+}
+
 static void set_state(struct sim_ep *ep, u8 state)
 {
 	sim_ep_state(ep, state);
@@ -855,6 +878,7 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "lost-ack", "covered by the next", run_lost_ack, 0, 20 },
 	{ "dead-peer", "retry_cnt + 1 expiries", run_dead_peer, 0, 60 },
 	{ "rnr", "rnr_retry + 1 NAKs, 7 is for ever", run_rnr, 0, 60 },
+	{ "rnr-lossy", "nor does loss end that", run_rnr_lossy, 0, 4 },
 	{ "ghost", "an answer to nothing changes nothing", run_ghost, 0, 40 },
 	{ "reset", "made anew while frames are with the device", run_reset, 0,
 	  200 },

@@ -209,6 +209,7 @@ bug no-rnr-wait comp 'req->rnr_until = xroce_env_now() +' \
 	'req->rnr_until = xroce_env_now() + 1 + 0 *'
 bug rnr-for-ever comp 'req->rnr_retries--;' ''
 bug one-retry-less comp 'if (!req->retries) {' 'if (req->retries <= 1) {'
+bug retries-add-up comp 'req->retries = req->retry_cnt;' ''
 bug retries-for-ever comp 'req->retries--;' ''
 bug pace-forgets tx 'xroce_env_timer(qp, req->free_at);' ';'
 bug pace-fast tx '(f->len * req->pace >> 20)' '(f->len * req->pace >> 21)'

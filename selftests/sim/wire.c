@@ -771,6 +771,7 @@ static void rx_answer(struct wire *w, const struct hdr *h)
 	if (!(kind & K_ACK) || ack || w->una != h->psn)
 		return;
 	if ((syn & 0x60) == 0x20) {
+		w->expiries = 0;
 		w->rnrs++;
 		w->since = 0;
 		if (!w->rnr_wait)
