@@ -20,19 +20,23 @@
 /* What the core wants of the first segment. */
 #define XROCE_SEG_MIN		128
 /*
- * Where the IP header stands in a page: behind what is ours and the link-layer
- * header there is the room that XDP programs at the receiver expect to find, and so
- * that the part that the kernel's CRC goes over begins as that likes it at both ends.
+ * Where the IP header stands in a page: before it and the link-layer header is the
+ * room that XDP programs at the receiver expect to find, and so that the part that the
+ * kernel's CRC goes over begins as that likes it at both ends.
  */
 #define XROCE_PAGE_L3		ALIGN(XDP_PACKET_HEADROOM + VLAN_ETH_HLEN, 32)
 #define XROCE_CRC_ALIGN		16
-#define XROCE_PAGE_TAIL		SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
+/*
+ * What is ours is behind the data, since drivers write to what is in front of it, also
+ * where they then take no frame; and before what an skb made of it has there.
+ */
+#define XROCE_PAGE_INFO		SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
+#define XROCE_PAGE_TAIL		(XROCE_PAGE_INFO + SKB_DATA_ALIGN(sizeof(struct xroce_kframe)))
 #define XROCE_FRAME_MAX		(4096 + 128)
 /* Free pages that a pool keeps, beside those in its cache. */
 #define XROCE_POOL_SIZE		256
 
-static_assert(sizeof(struct xdp_frame) + sizeof(struct xroce_kframe) +
-	      VLAN_ETH_HLEN <= XROCE_PAGE_L3);
+static_assert(sizeof(struct xdp_frame) + VLAN_ETH_HLEN <= XROCE_PAGE_L3);
 
 enum {
 	XROCE_POOL_SMALL,	/* a page */
@@ -76,7 +80,7 @@ struct xroce_kframe *xroce_frame_page(u32 l3_len, u32 len)
 	xdp->metasize = 0;
 	xdp->flags = 0;
 	xroce_xdp_frame_mem(xdp, pool);
-	kf = (void *)(xdp + 1);
+	kf = (void *)xdp + xdp->frame_sz - XROCE_PAGE_TAIL;
 	kf->skb = NULL;
 	kf->xdp = xdp;
 	kf->f.seg[0].p = (u8 *)xdp + l3;

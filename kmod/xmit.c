@@ -17,11 +17,13 @@
 
 /*
  * Drivers whose ndo_xdp_xmit() takes others of its frames than the first (two), or
- * that give their pages back past the lock of the pool they are of (all but one, in
- * 6.12), or never, and do not ask whether there is room (vif: xen-netfront).
+ * one more than it says (ionic), or that give their pages back past the lock of the pool
+ * they are of (all others but one, in 6.12), or never, and do not ask whether there is
+ * room (vif: xen-netfront).
  */
 static const char *const xroce_unfit[] = {
-	"atlantic", "fec", "rvu_nicpf", "rvu_nicvf", "sfc", "sfc_siena", "tsnep", "vif",
+	"atlantic", "fec", "ionic", "rvu_nicpf", "rvu_nicvf", "sfc", "sfc_siena", "tsnep",
+	"vif",
 };
 
 /**
