@@ -46,45 +46,33 @@ static const uint32_t wr_kind[] = {
 static_assert((int)IBV_SEND_INLINE == (int)XROCE_WR_INLINE &&
 	      (int)IBV_SEND_FENCE == (int)XROCE_WR_FENCE, "flags differ");
 
-/* A post of nothing, for who has no file to ring by. */
+/*
+ * A post of nothing, for who has no file to ring by. An ioctl: should the program have
+ * closed the device's file too, what has its number is not written to.
+ */
 static int ring_uverbs(struct ibv_qp *qp)
 {
-	struct ib_uverbs_post_send_resp resp;
 	struct ibv_send_wr *bad;
-	struct ibv_post_send cmd = {
-		.hdr.command = IB_USER_VERBS_CMD_POST_SEND,
-		.hdr.in_words = sizeof(cmd) / 4,
-		.hdr.out_words = sizeof(resp) / 4,
-		.response = (uintptr_t)&resp,
-		.qp_handle = qp->handle,
-		.wqe_size = sizeof(struct ib_uverbs_send_wr),
-	};
 
-	if (write(qp->context->cmd_fd, &cmd, sizeof(cmd)) == sizeof(cmd))
-		return 0;
-	/* Not by who has other credentials than when the device was opened. */
-	return errno == EACCES ? ibv_cmd_post_send(qp, NULL, &bad) : errno;
+	return ibv_cmd_post_send(qp, NULL, &bad);
 }
 
 /**
  * xroce_ring() - tell the kernel to look at the rings of a QP, both of them
  *
- * Other errors than EIO are not the kernel's: a program has closed a file that it did
- * not know of, or its seccomp filter does not know lseek(). Another file that has the
- * number since then is not moved so, and returns something else.
+ * Where that fails, a program has closed a file that it did not know of, or its seccomp
+ * filter does not know lseek(); or all is gone, which uverbs knows. Another file that has
+ * the number since then is not moved so, and returns something else; another context's
+ * says EIO.
  * Return: 0, or an errno: the device or the QP is gone for good.
  */
 int xroce_ring(struct ibv_qp *qp)
 {
 	int bell = to_xctx(qp->context)->bell;
-	off_t ret;
 
-	if (bell < 0)
-		return ring_uverbs(qp);
-	ret = lseek(bell, -1 - (off_t)qp->qp_num, SEEK_SET);
-	if (ret == (off_t)qp->qp_num)
+	if (bell >= 0 && lseek(bell, -1 - (off_t)qp->qp_num, SEEK_SET) == (off_t)qp->qp_num)
 		return 0;
-	return ret == -1 && errno == EIO ? EIO : ring_uverbs(qp);
+	return ring_uverbs(qp);
 }
 
 bool xroce_wr_may_inline(enum ibv_wr_opcode opcode)

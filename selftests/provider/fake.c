@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The fake kernel. Its mmap(), munmap(), write() and lseek() stand in for the provider's
+ * The fake kernel. Its mmap(), munmap() and lseek() stand in for the provider's
  * by -D; its ibv_cmd_*() take precedence over libibverbs' own.
  */
 #include <errno.h>
@@ -89,35 +89,10 @@ int fake_munmap(void *addr, size_t len)
 	abort();
 }
 
-/* As ib_uverbs_write() and ib_uverbs_post_send() check it. */
-static bool bell_good(const struct ibv_post_send *cmd, size_t len)
-{
-	return len == sizeof(*cmd) && cmd->hdr.in_words * 4 == len &&
-	       cmd->hdr.command == IB_USER_VERBS_CMD_POST_SEND &&
-	       cmd->hdr.out_words * 4 >= sizeof(uint32_t) && cmd->response &&
-	       cmd->qp_handle == handle_qp && !cmd->wr_count &&
-	       !cmd->sge_count && cmd->wqe_size >= sizeof(struct ib_uverbs_send_wr);
-}
-
-ssize_t fake_write(int fd, const void *buf, size_t len)
-{
-	const struct ibv_post_send *cmd = buf;
-
-	if (fake.fail_cmd || fake.other_creds) {
-		errno = fake.fail_cmd ?: EACCES;
-		return -1;
-	}
-	if (fd == fake_ctx.cmd_fd && bell_good(cmd, len))
-		fake.bells++;
-	else
-		fake.bad_bells++;
-	return len;
-}
-
 off_t fake_lseek(int fd, off_t off, int whence)
 {
 	if (fake.fail_cmd || fake.no_lseek) {
-		errno = fake.fail_cmd ?: fake.no_lseek;
+		errno = fake.no_lseek ?: fake.fail_cmd;
 		return -1;
 	}
 	if (fake.foreign)
@@ -129,10 +104,11 @@ off_t fake_lseek(int fd, off_t off, int whence)
 	return -1 - off;
 }
 
-/* By an ioctl, which does not ask who opened the device. */
 int ibv_cmd_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	(void)bad;
+	if (fake.fail_cmd)
+		return fake.fail_cmd;
 	if (qp->handle != handle_qp || wr)
 		fake.bad_bells++;
 	fake.bells++;

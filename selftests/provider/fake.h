@@ -31,7 +31,6 @@ struct fake_ring {
  * @bells: doorbells rung well; others are @bad_bells
  * @fail_map: which mmap() from now on fails, 0 for none
  * @fail_cmd: errno of each command and doorbell, 0 for success
- * @other_creds: the device was opened by who had others
  * @no_lseek: errno of lseek() alone
  * @foreign: a true file, which has the number of the one for doorbells; 0: none has
  * @cap: what the next QP or SRQ is said to have got
@@ -54,7 +53,6 @@ extern struct fake {
 	int bad_bells;
 	int fail_map;
 	int fail_cmd;
-	bool other_creds;
 	int no_lseek;
 	int foreign;
 	struct ibv_qp_cap cap;

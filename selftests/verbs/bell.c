@@ -99,8 +99,9 @@ static bool write_all(struct pair *p, unsigned int seed)
 }
 
 /*
- * Then uverbs is the way. It takes no write() of who has other credentials than when
- * the device was opened, such as a server that takes on its clients' identities.
+ * Then uverbs is the way, also of who has other credentials than when the device was
+ * opened, such as a server that takes on its clients' identities: of that it would take
+ * no write().
  */
 static bool without(void)
 {

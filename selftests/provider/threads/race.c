@@ -83,12 +83,6 @@ int fake_munmap(void *addr, size_t len)
 	return 0;
 }
 
-/* The rest of the provider's calls are not made. */
-ssize_t fake_write(int fd, const void *buf, size_t len)
-{
-	abort();
-}
-
 off_t fake_lseek(int fd, off_t off, int whence)
 {
 	kernel_doorbell(-1 - off - KERNEL_QPN);
