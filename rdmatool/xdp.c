@@ -231,6 +231,7 @@ static bool each_cpu(const char *list, bool (*fn)(u32 cpu, void *arg),
 struct cpus {
 	int map;
 	int prog;
+	bool failed;
 };
 
 static bool add_cpu(u32 cpu, void *arg)
@@ -253,6 +254,26 @@ static bool add_new_cpu(u32 cpu, void *arg)
 
 	return (!bpf_map_lookup_elem(cpus->map, &cpu, &val) && val.qsize) ||
 	       add_cpu(cpu, arg);
+}
+
+static void add_qp_cpu(struct nlattr **tb, void *arg)
+{
+	struct cpus *cpus = arg;
+
+	if (tb[XROCE_A_QP_STEER_CPU] &&
+	    !add_new_cpu(nla_get_u32(tb[XROCE_A_QP_STEER_CPU]), cpus))
+		cpus->failed = true;
+}
+
+/* Those of QPs that are steered by themselves, whatever their link says. */
+static bool add_qp_cpus(const struct xlink *xl, struct cpus *cpus)
+{
+	struct nl_msg *msg = xroce_msg(XROCE_CMD_QP_GET, NLM_F_DUMP);
+	int err;
+
+	put_str(msg, XROCE_A_QP_DEV_NAME, xl->name);
+	err = xroce_talk(msg, XROCE_A_QP_MAX, add_qp_cpu, cpus);
+	return err ? no("its QPs: %s", nl_why(err)) : !cpus->failed;
 }
 
 /* Those that were ever sent to have another program from now on. */
@@ -342,7 +363,7 @@ static struct xroce_bpf *loaded;
  */
 bool xdp_load(const struct xlink *xl)
 {
-	struct cpus cpus;
+	struct cpus cpus = {};
 
 	xroce_bpf__destroy(loaded);
 	loaded = load_program();
@@ -350,7 +371,8 @@ bool xdp_load(const struct xlink *xl)
 		return false;
 	cpus.map = bpf_map__fd(loaded->maps.xroce_cpus);
 	cpus.prog = bpf_program__fd(loaded->progs.xroce_there);
-	return !*xl->steer || each_cpu(xl->steer, add_cpu, &cpus);
+	return (!*xl->steer || each_cpu(xl->steer, add_cpu, &cpus)) &&
+	       add_qp_cpus(xl, &cpus);
 }
 
 /**

@@ -153,6 +153,19 @@ test_steer() {
 	json "shown" 'null' '.[0].steer' rdmatool -j link show xt0
 }
 
+# sends_to CPU - does the program of h1's netdev know how; of those below 256
+sends_to() {
+	local prog id
+	prog=$(in_ns "$NS1" ip -j -d link show dev "$ETH1" | jq '.[0].xdp.prog.id')
+	for id in $(bpftool -j prog show id "$prog" | jq '.map_ids[]'); do
+		if [ "$(bpftool -j map show id "$id" | jq -r .name)" = xroce_cpus ]; then
+			bpftool map lookup id "$id" key "$1" 0 0 0
+			return
+		fi
+	done
+	return 1
+}
+
 has() { rdmatool -j gid show xt0 | jq -e ".[] | select(.gid == \"$1\")"; }
 hasnt() { ! has "$1"; }
 
@@ -244,6 +257,10 @@ test_tables() {
 			lqpn "$qpn" steer 0x0
 		json "shown" 0 '.[0]["steer-cpu"]' \
 			r1 rdmatool -j qp show lqpn "$qpn"
+		# and stays so for a program that comes after
+		try "XDP off and on" eval 'r1 rdmatool link set "$RDMA1" xdp off &&
+			r1 rdmatool link set "$RDMA1" xdp "$XROCE_XDP"'
+		try "the new program sends to its CPU, too" sends_to 0
 		try "its link decides again" r1 rdmatool qp set \
 			dev "$RDMA1" lqpn "$qpn" steer off
 		json "shown" null '.[0]["steer-cpu"]' \
