@@ -30,8 +30,8 @@
  * What is ours is behind the data, since drivers write to what is in front of it, also
  * where they then take no frame; and before what an skb made of it has there.
  */
-#define XROCE_PAGE_INFO		SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
-#define XROCE_PAGE_TAIL		(XROCE_PAGE_INFO + SKB_DATA_ALIGN(sizeof(struct xroce_kframe)))
+#define XROCE_PAGE_TAIL		(SKB_DATA_ALIGN(sizeof(struct skb_shared_info)) + \
+				 SKB_DATA_ALIGN(sizeof(struct xroce_kframe)))
 #define XROCE_FRAME_MAX		(4096 + 128)
 /* Free pages that a pool keeps, beside those in its cache. */
 #define XROCE_POOL_SIZE		256

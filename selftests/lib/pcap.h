@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xroce/base.h>
+#include <tap.h>
 
 struct pcap {
 	u8 *data;
@@ -47,6 +48,18 @@ static inline int pcap_open(struct pcap *pc, const char *path)
 	}
 	pc->pos = 24;
 	return 0;
+}
+
+/* One of selftests/vectors; a failed result when it cannot be read. */
+static inline bool pcap_vector(struct pcap *pc, const char *dir, const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s.pcap", dir, name);
+	if (!pcap_open(pc, path))
+		return true;
+	tap_ok(false, "%s can be read", path);
+	return false;
 }
 
 /* The next frame, or NULL at the end or where the file is damaged. */

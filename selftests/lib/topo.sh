@@ -186,6 +186,19 @@ xdp_mode() {
 		jq -r '.[0].xdp.mode // 0 | ["off", "native", "generic", "offload", "several"][.]'
 }
 
+# xdp_prog NAMESPACE NETDEV - the id of the program that is attached
+xdp_prog() { in_ns "$1" ip -j -d link show dev "$2" | jq '.[0].xdp.prog.id'; }
+
+# map_of PROGRAM MAP - the id of the program's map
+map_of() {
+	local id
+	for id in $(bpftool -j prog show id "$1" | jq '.map_ids[]'); do
+		bpftool -j map show id "$id" |
+			jq -e --arg name "$2" 'select(.name == $name).id' && return
+	done
+	return 1
+}
+
 # rdma_add NAMESPACE TYPE NAME NETDEV [XDP MODE]
 rdma_add() {
 	if [ "$2" = xroce ]; then

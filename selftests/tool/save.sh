@@ -37,15 +37,6 @@ same() { [ "$(shown)" = "$before" ] || { diff <(echo "$before") <(shown); false;
 prog() { rdmatool -j link show "$1" | jq '.[0].prog'; }
 both_progs() { echo "$(prog xt0) $(prog "$weird")"; }
 same_progs() { [ "$progs" = "$(both_progs)" ]; }
-# map_of PROGRAM MAP - the id of the program's map
-map_of() {
-	local id
-	for id in $(bpftool -j prog show id "$1" | jq '.map_ids[]'); do
-		bpftool -j map show id "$id" |
-			jq -e --arg name "$2" 'select(.name == $name).id' && return
-	done
-	return 1
-}
 # serves MAP - does the link's program have it
 serves() { map_of "$(prog xt0)" "$1"; }
 # there LINK - the program for what its program sends to CPU 0, struct bpf_cpumap_val

@@ -155,15 +155,7 @@ test_steer() {
 
 # sends_to CPU - does the program of h1's netdev know how; of those below 256
 sends_to() {
-	local prog id
-	prog=$(in_ns "$NS1" ip -j -d link show dev "$ETH1" | jq '.[0].xdp.prog.id')
-	for id in $(bpftool -j prog show id "$prog" | jq '.map_ids[]'); do
-		if [ "$(bpftool -j map show id "$id" | jq -r .name)" = xroce_cpus ]; then
-			bpftool map lookup id "$id" key "$1" 0 0 0
-			return
-		fi
-	done
-	return 1
+	bpftool map lookup id "$(map_of "$(xdp_prog "$NS1" "$ETH1")" xroce_cpus)" key "$1" 0 0 0
 }
 
 has() { rdmatool -j gid show xt0 | jq -e ".[] | select(.gid == \"$1\")"; }

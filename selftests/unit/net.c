@@ -160,17 +160,13 @@ static bool sealed_ok(const struct xroce_encap *e)
 
 static int one_capture(const char *name, int *bad)
 {
-	char path[256];
 	struct pcap pc;
 	const u8 *p;
 	int n = 0;
 	u32 len;
 
-	snprintf(path, sizeof(path), "../vectors/%s.pcap", name);
-	if (pcap_open(&pc, path)) {
-		tap_note("%s cannot be read", path);
+	if (!pcap_vector(&pc, "../vectors", name))
 		return 0;
-	}
 	while ((p = pcap_next(&pc, &len))) {
 		struct xroce_encap e;
 

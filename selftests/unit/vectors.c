@@ -86,16 +86,12 @@ static bool guards(const u8 *frame, u32 len, struct xroce_encap *e)
 static void one_file(size_t i, const char *dir)
 {
 	int n = 0, roce = 0, op[256] = { 0 }, total = 0, bad = 0;
-	char path[512];
 	const u8 *p;
 	struct pcap pc;
 	u32 len;
 
-	snprintf(path, sizeof(path), "%s/%s.pcap", dir, files[i].name);
-	if (pcap_open(&pc, path)) {
-		tap_ok(false, "%s can be read", path);
+	if (!pcap_vector(&pc, dir, files[i].name))
 		return;
-	}
 	while ((p = pcap_next(&pc, &len))) {
 		struct xroce_encap e;
 		struct xroce_pkt pkt;
@@ -145,16 +141,12 @@ static void one_file(size_t i, const char *dir)
 static void flush_of_rxe(const char *dir)
 {
 	int n = 0, bad = 0;
-	char path[512];
 	struct pcap pc;
 	const u8 *p;
 	u32 len;
 
-	snprintf(path, sizeof(path), "%s/rxe_flush.pcap", dir);
-	if (pcap_open(&pc, path)) {
-		tap_ok(false, "%s can be read", path);
+	if (!pcap_vector(&pc, dir, "rxe_flush"))
 		return;
-	}
 	for (; (p = pcap_next(&pc, &len)); n++) {
 		struct xroce_encap e;
 		struct xroce_pkt pkt;

@@ -37,14 +37,7 @@ frames() {
 }
 
 # stats_map NAMESPACE DEVICE - the id of its program's counters
-stats_map() {
-	local prog id
-	prog=$(in_ns "$1" ip -j -d link show dev "$2" | jq '.[0].xdp.prog.id')
-	for id in $(bpftool -j prog show id "$prog" | jq '.map_ids[]'); do
-		bpftool -j map show id "$id" |
-			jq -r 'select(.name == "xroce_stats").id'
-	done
-}
+stats_map() { map_of "$(xdp_prog "$1" "$2")" xroce_stats; }
 
 # indices in xroce_stats: enum xroce_xdp_stat
 NOT_OURS=1 STEERED=6
