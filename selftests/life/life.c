@@ -262,6 +262,9 @@ static bool end_all(void)
 	bool ok = true;
 	int i;
 
+	/* What they do with their rings takes each a while, and no peer */
+	for (i = 0; i < 2 * npairs && opts.maps; i++)
+		stop(&pairs[i / 2], i % 2);
 	for (i = 0; i < npairs; i++)
 		ok &= end_both(&pairs[i], 0, false, false);
 	return ok;

@@ -349,24 +349,32 @@ static void use(volatile uint8_t *p, size_t len)
 		p[i] = p[i] + 1;
 }
 
-static bool ring_outlives(uint8_t *p, size_t len)
-{
-	volatile uint8_t *to;
-	int status;
-	pid_t pid;
+struct ring {
+	uint8_t *p;
+	size_t len;
+};
 
-	use(p, len);
-	pid = fork();
-	if (!pid) {
-		use(p, len);
-		_exit(munmap(p + 4096, len > 4096 ? 4096 : 0) && len > 4096);
+/* A child's: it has its own mapping, of which a part goes before the rest does. */
+static int rings_inherited(const struct ring *ring, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		use(ring[i].p, ring[i].len);
+		if (ring[i].len > 4096 && munmap(ring[i].p + 4096, 4096))
+			return 1;
 	}
-	if (waitpid(pid, &status, 0) != pid || status) {
-		warnx("a child with the mapping: status %#x", status);
-		return false;
-	}
+	return 0;
+}
+
+static bool ring_outlives(const struct ring *ring)
+{
+	size_t len = ring->len;
+	volatile uint8_t *to;
+
+	use(ring->p, len);
 	to = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	to = mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	to = mremap(ring->p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, to);
 	if (to == MAP_FAILED) {
 		warn("mremap");
 		return false;
@@ -387,30 +395,34 @@ static bool ring_outlives(uint8_t *p, size_t len)
  */
 bool side_maps(void)
 {
+	struct ring ring[64];
 	unsigned long from, to;
+	int n = 0, i, status = 0;
 	char line[512];
-	int n = 0;
+	pid_t pid;
 	FILE *f;
 
-	for (;;) {
-		f = fopen("/proc/self/maps", "r");
-		from = 0;
-		while (f && fgets(line, sizeof(line), f)) {
-			if (strstr(line, "uverbs") &&
-			    sscanf(line, "%lx-%lx", &from, &to) == 2)
-				break;
-			from = 0;
-		}
-		if (f)
-			fclose(f);
-		if (!from)
-			break;
-		if (!ring_outlives((void *)from, to - from))
-			return false;
-		n++;
-	}
+	f = fopen("/proc/self/maps", "r");
+	while (f && n < 64 && fgets(line, sizeof(line), f))
+		if (strstr(line, "uverbs") && sscanf(line, "%lx-%lx", &from, &to) == 2)
+			ring[n++] = (struct ring){ (void *)from, to - from };
+	if (f)
+		fclose(f);
 	/* SQ and RQ each, a CQ, an SRQ, adjacent ones as one */
-	if (!n)
+	if (!n) {
 		warnx("no ring was mapped");
-	return n;
+		return false;
+	}
+	/* One for all: on a kernel that checks everything fork() is dear */
+	pid = fork();
+	if (!pid)
+		_exit(rings_inherited(ring, n));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status) {
+		warnx("a child with the mappings: status %#x", status);
+		return false;
+	}
+	for (i = 0; i < n; i++)
+		if (!ring_outlives(&ring[i]))
+			return false;
+	return true;
 }

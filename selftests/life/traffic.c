@@ -306,6 +306,8 @@ bool traffic(struct side *s)
 					 __ATOMIC_RELEASE);
 			if (impatient)
 				break;
+			/* poll(2) does not wait once the device has gone */
+			usleep(5000);
 		}
 		/* Now and then, should the others never be idle */
 		if (!(++polls % 256) && !kick(s, &broken))
