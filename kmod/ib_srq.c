@@ -57,8 +57,7 @@ static int xroce_ib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	if (init->srq_type != IB_SRQT_BASIC && (init->srq_type != IB_SRQT_XRC || !udata))
 		return -EOPNOTSUPP;
 	if (!init->attr.max_wr || init->attr.max_wr > XROCE_MAX_QP_WR ||
-	    init->attr.max_sge > XROCE_MAX_SGE ||
-	    (udata && udata->outlen < sizeof(resp)))
+	    init->attr.max_sge > XROCE_MAX_SGE || (udata && udata->outlen < sizeof(resp)))
 		return -EINVAL;
 	srq = kzalloc(sizeof(*srq), GFP_KERNEL_ACCOUNT);
 	if (!srq)

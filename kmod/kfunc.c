@@ -20,8 +20,7 @@ static bool link_is_on(const struct xroce_link *link, const struct net_device *d
 {
 	const struct net_device *ndev = link->ndev;
 
-	return ndev == dev ||
-	       (is_vlan_dev(ndev) && vlan_dev_real_dev(ndev) == dev) ||
+	return ndev == dev || (is_vlan_dev(ndev) && vlan_dev_real_dev(ndev) == dev) ||
 	       (is_vlan_dev(dev) && vlan_dev_real_dev(dev) == ndev);
 }
 

@@ -243,8 +243,7 @@ void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f)
 /* Would the stack hand to the link what comes in by its netdev like this. */
 static bool ndev_is_plain(const struct net_device *ndev)
 {
-	return !rcu_access_pointer(ndev->rx_handler) &&
-	       !netif_is_l3_slave(ndev);
+	return !rcu_access_pointer(ndev->rx_handler) && !netif_is_l3_slave(ndev);
 }
 
 /**
@@ -322,15 +321,16 @@ static noinline bool vlan_is_plain(const struct xroce_link *link, u16 vid)
 	return vlan && ndev_is_plain(vlan);
 }
 
-/* A tag of the kind that the QP sends, of its VLAN as is known, or none as the QP. */
+/* A tag of the QP's kind, of its VLAN as is known; or none, or a priority alone, as it. */
 static bool same_l2(const struct xroce_av *av, const u8 *l2, u32 len)
 {
 	const struct vlan_ethhdr *is = (const void *)l2;
 	const struct vlan_ethhdr *own = (const void *)av->l2;
 
-	return len == av->l2_len &&
-	       (len == ETH_HLEN ||
-		(len == VLAN_ETH_HLEN && is->h_vlan_proto == own->h_vlan_proto));
+	if (len == ETH_HLEN || av->l2_len == ETH_HLEN)
+		return len == av->l2_len ||
+		       (len == VLAN_ETH_HLEN && is->h_vlan_proto == htons(ETH_P_8021Q));
+	return len == VLAN_ETH_HLEN && is->h_vlan_proto == own->h_vlan_proto;
 }
 
 /**
@@ -369,7 +369,7 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 	krx->xdp = xdp;
 	if (krx->rx.l3 == (const u8 *)(eth + 1)) {
 		krx->rx.vid = ntohs(READ_ONCE(eth->h_vlan_TCI)) & VLAN_VID_MASK;
-		if (!vlan_is_plain(link, krx->rx.vid))
+		if (krx->rx.vid && !vlan_is_plain(link, krx->rx.vid))
 			return NULL;
 	}
 	/* Pairs with the release in xroce_qp_modify(). */

@@ -447,6 +447,21 @@ static void check_gids(const struct netdev *dev, const struct xlink *xl)
 		    xl ? "GIDs" : "addresses, a GID each");
 }
 
+/* An adapter that speaks RoCE itself keeps what comes for it, whoever is above. */
+static void check_adapter(const struct netdev *dev, const struct xlink *xl)
+{
+	const struct rdev *rdev;
+
+	for (rdev = rdev_all(); *rdev->name; rdev++) {
+		if (!rdev->roce || (xl && !strcmp(rdev->name, xl->name)) ||
+		    !rdev_is_over(rdev, dev->ifindex))
+			continue;
+		row(WARN, "adapter", dev->name,
+		    text("rdma link del %s, or devlink-dev(8)'s enable_roce", rdev->name),
+		    "%s speaks RoCE here too: what comes may be its alone", rdev->name);
+	}
+}
+
 /* 0, or the errno of binding to the port. */
 static int try_port(int family)
 {
@@ -613,6 +628,7 @@ static void check_netdev(const struct netdev *dev, const struct xlink *links,
 	check_xdp(dev, xl);
 	check_mtu(dev);
 	check_gids(dev, xl);
+	check_adapter(dev, xl);
 	if (xl)
 		check_seen(dev, xl, seen);
 }

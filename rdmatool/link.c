@@ -512,6 +512,22 @@ int port_netdev(const struct rdev *dev, u32 n, char ifname[IFNAMSIZ])
 	return port.ifindex;
 }
 
+/**
+ * rdev_is_over() - is a port of @dev over that network device
+ */
+bool rdev_is_over(const struct rdev *dev, u32 ifindex)
+{
+	struct port port;
+	u32 n;
+
+	for (n = 1; n <= dev->ports; n++) {
+		port_get(dev, n, &port);
+		if (port.ifindex == ifindex)
+			return true;
+	}
+	return false;
+}
+
 static void show_mtu(u32 ifindex)
 {
 	struct rtnl_link *link;

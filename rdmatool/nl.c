@@ -337,6 +337,8 @@ static void on_rdev(struct nlattr **tb, void *arg)
 	dev->index = nla_get_u32(tb[RDMA_NLDEV_ATTR_DEV_INDEX]);
 	dev->ports = tb[RDMA_NLDEV_ATTR_PORT_INDEX] ?
 		     nla_get_u32(tb[RDMA_NLDEV_ATTR_PORT_INDEX]) : 1;
+	dev->roce = tb[RDMA_NLDEV_ATTR_DEV_PROTOCOL] &&
+		    !nla_strcmp(tb[RDMA_NLDEV_ATTR_DEV_PROTOCOL], "roce");
 	nla_strlcpy(dev->name, tb[RDMA_NLDEV_ATTR_DEV_NAME], sizeof(dev->name));
 }
 

@@ -115,6 +115,7 @@ typedef void (*nl_raw_fn)(struct nlmsghdr *nlh, void *arg);
 struct rdev {
 	u32 index;
 	u32 ports;
+	bool roce;		/* its protocol */
 	char name[DEV_NAME_MAX];
 };
 
@@ -181,6 +182,7 @@ void link_restore(int argc, char **argv);
 
 /* link.c */
 int port_netdev(const struct rdev *dev, u32 port, char ifname[IFNAMSIZ]);
+bool rdev_is_over(const struct rdev *dev, u32 ifindex);
 
 /* gid.c */
 int gid_count(const struct rdev *dev, u32 port);

@@ -70,14 +70,11 @@ const char *netdev_addr_list(u32 ifindex, char *buf)
 /* The RDMA device of another kind, if its port is over that. */
 static const char *other_rdma(u32 ifindex)
 {
-	char ifname[IFNAMSIZ];
 	struct rdev *dev;
-	u32 port;
 
 	for (dev = rdev_all(); *dev->name; dev++)
-		for (port = 1; port <= dev->ports; port++)
-			if (port_netdev(dev, port, ifname) == (int)ifindex)
-				return dev->name;
+		if (rdev_is_over(dev, ifindex))
+			return dev->name;
 	return "";
 }
 

@@ -141,13 +141,14 @@ static __always_inline void xroce_resp_advance(struct xroce_hot *hot, u32 info,
  * xroce_resp_done() - the same, and whether an ACK is due
  * @ackreq: the peer asked for one
  *
- * What fills a gap is acknowledged though nobody asked: the one that asked may
- * have fallen into the gap in silence, and the peer shall know that it gets on.
+ * What fills a gap, or was not ready and comes again, is acknowledged though nobody
+ * asked: the one that asked may have gone in silence meanwhile, and the peer shall
+ * know that it gets on.
  */
 static __always_inline void xroce_resp_done(struct xroce_hot *hot, u32 info,
 					    u32 npsn, bool ackreq)
 {
-	bool ack = ackreq || (hot->resp_flags & XROCE_RESP_GAP);
+	bool ack = ackreq || (hot->resp_flags & (XROCE_RESP_GAP | XROCE_RESP_RNR));
 
 	xroce_resp_advance(hot, info, npsn);
 	if (ack && (info & (XROCE_OP_SEND | XROCE_OP_WRITE)))

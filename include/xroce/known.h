@@ -49,6 +49,12 @@ static __always_inline struct xroce_known *xroce_known_slot(struct xroce_known *
 	return known + (bth[0] ^ bth[7]) % XROCE_KNOWN;
 }
 
+/* Where IPv4 has an identification, of each packet another, none begins so again. */
+static __always_inline bool xroce_may_recur(const u8 *l3)
+{
+	return l3[0] >> 4 != 4 || !(l3[4] | l3[5]);
+}
+
 /**
  * xroce_known_find() - what is known of packets that begin so, but for the PSN
  * @known: this CPU's

@@ -109,6 +109,8 @@ static void xroce_resp_cut(struct xroce_qp *qp, struct xroce_rd *rd)
 	resp->rd_active = 0;
 	xroce_resp_no_access(qp);
 	resp->nak_psn = rd->next;
+	/* Neither it nor what came behind it is done, by which some tell what was. */
+	qp->hot.msn = xroce_psn_add(rd->msn, XROCE_PSN_MASK);
 }
 
 static struct xroce_frame *xroce_resp_rd_frame(struct xroce_qp *qp, struct xroce_rd *rd)

@@ -703,6 +703,7 @@ int xroce_rq_take(struct xroce_qp *qp);
 /* mr.c; the rest is in copy.h */
 bool xroce_mr_claim(struct xroce_mr *mr, u32 state);
 void xroce_mr_release(struct xroce_mr *mr, u32 state);
+int xroce_mr_unbound(struct xroce_mr *mr);
 bool xroce_mr_end(struct xroce_mr *mr);
 void xroce_mr_copy_parts(const struct xroce_mr *mr, u64 va, u32 len, struct xroce_io io);
 bool xroce_sge_copy_parts(struct xroce_qp *qp, const void *pd, const struct xroce_sge *sge,
@@ -886,8 +887,7 @@ static inline bool xroce_wqe_is_read(const struct xroce_send_wqe *wqe)
 
 static inline bool xroce_wqe_is_send(const struct xroce_send_wqe *wqe)
 {
-	return wqe->opcode == XROCE_WR_SEND ||
-	       wqe->opcode == XROCE_WR_SEND_WITH_IMM ||
+	return wqe->opcode == XROCE_WR_SEND || wqe->opcode == XROCE_WR_SEND_WITH_IMM ||
 	       wqe->opcode == XROCE_WR_SEND_WITH_INV;
 }
 

@@ -25,7 +25,7 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 	if (!mr || mr->pd != pd ||
 	    (mr->kind != XROCE_MR_FAST && mr->kind != XROCE_MW_2) || READ_ONCE(mr->key) != key ||
 	    (mr->kind == XROCE_MW_2 && READ_ONCE(mr->qpn) != qp->hot.qpn) ||
-	    atomic_cmpxchg(&mr->windows, 0, -1))
+	    xroce_mr_unbound(mr))
 		return false;
 	claimed = xroce_mr_claim(mr, was);
 	if (!claimed && mr->kind == XROCE_MR_FAST) {
@@ -102,6 +102,7 @@ static bool xroce_local_bind(struct xroce_qp *qp, const struct xroce_send_wqe *w
 	u32 was;
 
 	if (!mw || mw->kind < XROCE_MW_1 || mw->pd != qp->pd ||
+	    (mw->kind == XROCE_MW_1 && READ_ONCE(mw->key) != wqe->bind.rkey) ||
 	    (wqe->bind.new_rkey ^ wqe->bind.rkey) >> 8 ||
 	    wqe->bind.access & ~(XROCE_LOCAL_WRITE | XROCE_REMOTE |
 				 XROCE_ZERO_BASED))

@@ -45,6 +45,18 @@ void xroce_mr_release(struct xroce_mr *mr, u32 state)
 	smp_store_release(&mr->state, state);
 }
 
+/* Keep windows from being bound to it, if none is. Return: how many are; < 0: it has gone. */
+int xroce_mr_unbound(struct xroce_mr *mr)
+{
+	int windows;
+
+	/* Somebody may be about to make it invalid: that is over soon. */
+	while ((windows = atomic_cmpxchg(&mr->windows, 0, -1)) < 0 &&
+	       READ_ONCE(mr->state) != XROCE_KEY_GONE)
+		cpu_relax();
+	return windows;
+}
+
 /**
  * xroce_mr_end() - its owner ends it, in whatever state; it stays so
  * @mr: the region or window
@@ -54,12 +66,7 @@ void xroce_mr_release(struct xroce_mr *mr, u32 state)
  */
 bool xroce_mr_end(struct xroce_mr *mr)
 {
-	int windows;
-
-	/* A work request may be about to make it invalid: that is over soon. */
-	while ((windows = atomic_cmpxchg(&mr->windows, 0, -1)) < 0)
-		cpu_relax();
-	if (windows)
+	if (xroce_mr_unbound(mr))
 		return false;
 	/* As is BUSY. */
 	while (!xroce_mr_claim(mr, XROCE_KEY_VALID) &&

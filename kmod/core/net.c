@@ -202,7 +202,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn, u32 ex
 
 	p = f->seg[0].p;
 	start = (u64)qp->hot.dest_qpn << 32 | (u32)qp->pkey << 16 |
-		(XROCE_BTH_MIG | pad << 4) << 8 | op;
+		((op == XROCE_CNP ? 0 : XROCE_BTH_MIG) | pad << 4) << 8 | op;
 	if (av->len != len || av->bth != start)
 		xroce_head_set(qp, len, start);
 	f->crc = av->crc;
@@ -302,7 +302,7 @@ bool xroce_rx_icrc_ok(struct xroce_rx *rx)
 {
 	if (rx->looped)
 		return true;
-	if (!rx->is && rx->known)
+	if (!rx->is && rx->known && xroce_may_recur(rx->l3))
 		rx->is = xroce_known_add(rx);
 	return xroce_env_rx_crc(rx, rx->is ? rx->is->crc : xroce_icrc_start(rx->l3),
 				XROCE_BTH_PSN, rx->len - XROCE_BTH_PSN) == XROCE_ICRC_GOOD;

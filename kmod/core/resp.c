@@ -406,8 +406,7 @@ static noinline u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt
 	}
 	mr = NULL;
 	if ((pkt->flush & XROCE_FETH_PLT) == XROCE_FLUSH_GLOBAL)
-		mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey,
-				  XROCE_ACCESS_FLUSH, va, len);
+		mr = xroce_mr_get(qp, qp->resp.pd, pkt->rkey, XROCE_ACCESS_FLUSH, va, len);
 	if (!mr)
 		return xroce_resp_no_access(qp);
 	xroce_mr_put(mr);

@@ -190,8 +190,7 @@ u32 xroce_rx_parse(struct xroce_rx *rx)
 	int bad;
 
 	rx->is = NULL;
-	bad = xroce_parse(&rx->pkt, bth,
-			  bth + min_t(u32, rx->len, XROCE_MAX_HDR), rx->len);
+	bad = xroce_parse(&rx->pkt, bth, bth + min_t(u32, rx->len, XROCE_MAX_HDR), rx->len);
 	return bad ? xroce_parse_drop[bad] : 0;
 }
 

@@ -326,7 +326,7 @@ static void check_cnp(struct sim_ep *ep, const u8 *buf, u32 len)
 
 	check_l3(ep, buf, len);
 	split(buf, len, &h);
-	need((h.bth[1] & 0x7f) == 0x40);
+	need((h.bth[1] & 0x7f) == 0);
 	need(be(h.bth + 2, 2) == 0xffff);
 	need(h.bth[4] == 0x40);
 	need(h.dqpn == ep->peer->qp.hot.qpn);
@@ -528,13 +528,20 @@ static bool owed_psn(struct wire *w, u32 *psn)
 	return false;
 }
 
-static void check_msn(struct sim_ep *ep, struct wire *w, u32 psn, u32 msn)
+/* @psn: what is acknowledged; with a NAK what is before that */
+static void check_msn(struct sim_ep *ep, struct wire *w, bool ack, u32 psn, u32 msn)
 {
-	struct wire_rec *r = fifo_find(&w->got, psn, NULL);
+	struct wire_rec *r = fifo_find(&w->got, psn, NULL), *no = NULL;
 
-	if (r)
+	if (!ack)
+		no = fifo_find(&w->got, psn_plus(psn, 1), NULL);
+	if (r && r != no)
 		sim_check(dist(msn, r->msn) >= 0, "QP %u: answer to PSN %06x"
 			  " has MSN %u, not %u", ep->idx, psn, msn, r->msn);
+	/* Some take what is refused from it. */
+	if (no && no->rd)
+		sim_check(dist(no->msn, msn) >= 1, "QP %u: NAK of PSN %06x, with its"
+			  " message in MSN %u", ep->idx, psn_plus(psn, 1), msn);
 	sim_check(dist(msn, w->msn) <= 0, "QP %u: MSN %u, but only %u messages"
 		  " have arrived", ep->idx, msn, w->msn);
 }
@@ -547,7 +554,7 @@ static void tx_ack(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 	u32 owed;
 
 	w->acks++;
-	check_msn(ep, w, ack ? h->psn : psn_plus(h->psn, 0xffffff),
+	check_msn(ep, w, ack, ack ? h->psn : psn_plus(h->psn, 0xffffff),
 		  h->aeth & 0xffffff);
 	if (owed_psn(w, &owed))
 		sim_check(dist(owed, h->psn) >= (ack ? 1 : 0),
@@ -619,7 +626,7 @@ static void tx_data(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 	if (ops[h->op].ext) {
 		sim_check(h->aeth >> 24 == 0x1f, "QP %u: syndrome %02x in %s",
 			  ep->idx, h->aeth >> 24, ops[h->op].name);
-		check_msn(ep, w, h->psn, h->aeth & 0xffffff);
+		check_msn(ep, w, true, h->psn, h->aeth & 0xffffff);
 	}
 }
 

@@ -83,6 +83,11 @@ test_status() {
 
 # A link works where its netdev is: one that was moved alone can be deleted, or
 # moved back
+besides() {
+	rdmatool -j check | jq -c '.[] | select(.check == "adapter") | [.status, .on, .text]' |
+		tee /dev/stderr | grep -q '^\["warn","xt-a","xt9 speaks RoCE here too:'
+}
+
 test_move() {
 	ip link add xt-c type veth peer name xt-e
 	ip link set xt-c up
@@ -110,6 +115,9 @@ test_move() {
 		'.[] | select(.netdev == "xt-c") | .ifname' rdmatool -j link status
 	rdmatool link del xt9
 	ip link del xt-c
+	try "one over the netdev of a link" rdmatool link add xt9 type rxe netdev xt-a
+	try "check names what speaks RoCE besides" besides
+	rdmatool link del xt9
 	rmmod rdma_rxe
 }
 

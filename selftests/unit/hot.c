@@ -137,11 +137,30 @@ static void any_value(void)
 	tap_ok(!bad, "any value in the block is safe");
 }
 
+/* What was refused before tells the peer that it gets on, though nobody asks. */
+static void unasked(void)
+{
+	static const u8 refused[] = { 0, XROCE_RESP_GAP, XROCE_RESP_RNR };
+	u32 info = xroce_op_info(0x04);
+	int bad = 0;
+
+	for (u32 i = 0; i < 2 * ARRAY_SIZE(refused); i++) {
+		struct xroce_hot hot = { .resp_flags = refused[i / 2] };
+		u8 want = i % 2 || i / 2 ? XROCE_RESP_ACK : 0;
+
+		xroce_resp_done(&hot, info, 1, i % 2);
+		TAP_CHECK(bad, hot.resp_flags == want, "flags %x, asked %u: %x",
+			  refused[i / 2], i % 2, hot.resp_flags);
+	}
+	tap_ok(!bad, "an ACK when asked for, and of what was refused");
+}
+
 int main(void)
 {
 	tap_start();
 	order();
 	lengths();
+	unasked();
 	any_value();
 	return tap_end();
 }

@@ -77,7 +77,7 @@ static bool icrc_ok(struct xroce_rx *rx, struct xroce_known *known)
 
 /*
  * A head that was seen is as good as computed anew, and one that differs from it
- * in any byte is not taken for it.
+ * in any byte is not taken for it. Where each packet has an identification none is kept.
  */
 static bool known_ok(const struct xroce_encap *e)
 {
@@ -85,16 +85,17 @@ static bool known_ok(const struct xroce_encap *e)
 	u32 i, head = e->bth - e->l3, len = head + e->len;
 	u8 *p = malloc(len);
 	struct xroce_rx rx = { .l3 = p, .len = e->len };
-	bool ok = true;
+	bool ok = true, recurs;
 
 	memcpy(p, e->l3, len);
 	rx_bth = p + head;
+	recurs = p[0] >> 4 == 6 || !(p[4] || p[5]);
 	for (i = 0; i < head + 12; i++) {
-		ok &= icrc_ok(&rx, known) && icrc_ok(&rx, known) && rx.is;
+		ok &= icrc_ok(&rx, known) && icrc_ok(&rx, known) && !!rx.is == recurs;
 		/* Of another version it would be of another length. */
 		p[i] ^= i ? 0x81 : 0x01;
 		/* From the PSN on it is not of the head. */
-		ok &= !!xroce_known_find(known, p, rx_bth) == (i >= head + 8);
+		ok &= !!xroce_known_find(known, p, rx_bth) == (recurs && i >= head + 8);
 		ok &= icrc_ok(&rx, known) == icrc_ok(&rx, NULL);
 		p[i] = e->l3[i];
 	}
@@ -128,7 +129,7 @@ static bool changed_ok(const struct xroce_encap *e)
 		rx.is = NULL;
 		xroce_rx_icrc_ok(&rx);
 		k = rx.is;
-		if (k->len) {
+		if (k && k->len) {
 			kept++;
 			ok &= k->len == e->len && k->whole == len &&
 			      !xroce_parse(&pkt, rx_bth, p + len, rx.len) &&
@@ -137,8 +138,8 @@ static bool changed_ok(const struct xroce_encap *e)
 		p[i] = e->l3[i];
 	}
 	free(p);
-	/* addresses, ports, and nothing changed at all */
-	return ok && k->len && kept > 12 && kept < head;
+	/* addresses, ports, and nothing changed at all; or each has an identification */
+	return ok && (k ? k->len && kept > 12 && kept < head : !kept);
 }
 
 /* Seal a captured packet anew: the same bytes come out. */

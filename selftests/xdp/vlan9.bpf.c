@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a netdev sends as RoCEv2 over IPv4 is of VLAN 9, or what has a tag in it has
- * the same beside it, as a netdev's that takes tags off. For xdp.sh, by tc.
+ * the same beside it, as a netdev's that takes tags off, or has a tag with a priority
+ * alone. For xdp.sh, by tc.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-SEC("tc")
-int vlan9(struct __sk_buff *skb)
+static int tagged(struct __sk_buff *skb, u16 tci)
 {
 	__be16 port;
 	u8 proto;
@@ -17,8 +17,20 @@ int vlan9(struct __sk_buff *skb)
 	    bpf_skb_load_bytes(skb, 14 + 9, &proto, 1) || proto != 17 ||
 	    bpf_skb_load_bytes(skb, 14 + 20 + 2, &port, 2) || port != bpf_htons(4791))
 		return 0;
-	bpf_skb_vlan_push(skb, bpf_htons(0x8100), 9);
+	bpf_skb_vlan_push(skb, bpf_htons(0x8100), tci);
 	return 0;
+}
+
+SEC("tc")
+int vlan9(struct __sk_buff *skb)
+{
+	return tagged(skb, 9);
+}
+
+SEC("tc/priority")
+int priority(struct __sk_buff *skb)
+{
+	return tagged(skb, 5 << 13);
 }
 
 SEC("tc/egress")

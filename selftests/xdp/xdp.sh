@@ -608,6 +608,18 @@ none_come() {
 	[ "$sent" -gt 0 ] && [ "$got" = 0 ]
 }
 
+# What a program that sends by the stack sends, tags and all
+all_in_place() {
+	local got fast
+	got=$(counter "$NS2" "$RDMA2" rcvd_pkts)
+	fast=$(taken_in_place "$NS2" "$RDMA2")
+	verbs_pair "$V4.1" "$V4.2" ibv_rc_pingpong -c -n 1000 || return
+	got=$(($(counter "$NS2" "$RDMA2" rcvd_pkts) - got))
+	fast=$(($(taken_in_place "$NS2" "$RDMA2") - fast))
+	echo "$got received, $fast by XDP"
+	[ "$fast" -ge 1000 ] && [ "$fast" = "$got" ]
+}
+
 came() {
 	echo "$(counter "$NS2" "$RDMA2" rcvd_pkts) $(counter "$NS2" "$RDMA2" rx_malformed)" \
 		"$(counter "$NS2" "$RDMA2" rx_icrc_encapsulated)"
@@ -673,6 +685,12 @@ vlans() {
 	try "which the other does not take for its own" none_come
 	n1 tc filter del dev "$ETH1" egress
 	try "without that it does" verbs_pair "$V4.1" "$V4.2" ibv_rc_pingpong -c -n 100
+	try "tags are in frames" n1 ethtool -K "$ETH1" txvlan off
+	try "tags with a priority alone" n1 tc filter add dev "$ETH1" egress \
+		bpf da obj "$obj" sec tc/priority
+	try "are no VLAN's, and no reason for the stack" all_in_place
+	n1 tc filter del dev "$ETH1" egress
+	n1 ethtool -K "$ETH1" txvlan on
 	for host in "$NS1 1" "$NS2 2"; do
 		ip -n "${host% *}" addr add "198.18.7.${host#* }/24" dev eth0.7
 		ip -n "${host% *}" link set eth0.7 up

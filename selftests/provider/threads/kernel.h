@@ -26,6 +26,9 @@ void kernel_window(uint32_t n);
 void kernel_modify(int i, enum kernel_state state);
 /* Nothing is on its way, nothing left to be run. */
 void kernel_idle(void);
+/* There is a region, valid again; any QP's work request or peer ends it. */
+void kernel_region(void);
+bool kernel_invalidate(int i);
 /* Any thread */
 void kernel_doorbell(int i);
 bool kernel_event(int i, int seconds);

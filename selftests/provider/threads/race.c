@@ -547,6 +547,49 @@ static void *storm(void *arg)
 	return NULL;
 }
 
+/* Both have come here as often */
+static void together(uint32_t *at)
+{
+	uint32_t n = __atomic_add_fetch(at, 1, __ATOMIC_ACQ_REL);
+
+	while (__atomic_load_n(at, __ATOMIC_ACQUIRE) < n + n % N)
+		sched_yield();
+}
+
+/* The owner by one QP, its peer by another: neither is refused for the other's sake. */
+static void *ender(void *arg)
+{
+	const struct host *h = arg;
+	static uint32_t begun, ended;
+	uint32_t i;
+
+	for (i = 0; i < 20 * messages && !failed(); i++) {
+		if (!h->i)
+			kernel_region();
+		together(&begun);
+		if (!kernel_invalidate(h->i))
+			fail("QP %d: not ended, round %u", h->i, i);
+		together(&ended);
+	}
+	__atomic_add_fetch(&begun, N, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&ended, N, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void test_ends(void)
+{
+	pthread_t threads[N];
+	int i;
+
+	for (i = 0; i < N; i++) {
+		hosts[i].i = i;
+		pthread_create(&threads[i], NULL, ender, &hosts[i]);
+	}
+	for (i = 0; i < N; i++)
+		pthread_join(threads[i], NULL);
+	tap_ok(!failed(), "a region that two end at once");
+}
+
 static void drain(struct host *h)
 {
 	struct ibv_wc wc[8];
@@ -625,6 +668,8 @@ int main(int argc, char **argv)
 		test_lockstep(true);
 	if (!failed())
 		test_flush(argc > 2 ? atoi(argv[2]) : all ? 200 : 80);
+	if (!failed())
+		test_ends();
 	kernel_stop();
 	for (i = 0; i < N; i++) {
 		xroce_destroy_qp(hosts[i].qp);
