@@ -12,7 +12,7 @@
 
 /* Integer value ranges */
 static const struct netlink_range_validation xroce_a_link_xdp_fd_range = {
-	.max	= 2147483647ULL,
+	.max	= S32_MAX,
 };
 
 static const struct netlink_range_validation xroce_a_link_cnp_gap_range = {
