@@ -109,7 +109,7 @@ static void xroce_resp_cut(struct xroce_qp *qp, struct xroce_rd *rd)
 	resp->rd_active = 0;
 	xroce_resp_no_access(qp);
 	resp->nak_psn = rd->next;
-	/* Neither it nor what came behind it is done, by which some tell what was. */
+	/* Some tell by it what was done: not this, nor what came behind it. */
 	qp->hot.msn = xroce_psn_add(rd->msn, XROCE_PSN_MASK);
 }
 

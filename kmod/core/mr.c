@@ -45,7 +45,10 @@ void xroce_mr_release(struct xroce_mr *mr, u32 state)
 	smp_store_release(&mr->state, state);
 }
 
-/* Keep windows from being bound to it, if none is. Return: how many are; < 0: it has gone. */
+/**
+ * xroce_mr_unbound() - keep windows from being bound to it, if none is
+ * @mr: the region or window. Return: how many are; negative when it has gone
+ */
 int xroce_mr_unbound(struct xroce_mr *mr)
 {
 	int windows;
@@ -68,7 +71,7 @@ bool xroce_mr_end(struct xroce_mr *mr)
 {
 	if (xroce_mr_unbound(mr))
 		return false;
-	/* As is BUSY. */
+	/* Who has made it BUSY is soon done. */
 	while (!xroce_mr_claim(mr, XROCE_KEY_VALID) &&
 	       !xroce_mr_claim(mr, XROCE_KEY_INVALID))
 		cpu_relax();

@@ -339,11 +339,11 @@ static void regions(void)
 	       EOPNOTSUPP);
 	expect("MR, zero based", mr_errno(arena + 5, 1, IBV_ACCESS_ZERO_BASED), 0);
 	expect("MR, for windows", mr_errno(arena, 1, IBV_ACCESS_MW_BIND), 0);
-	a = ibv_reg_mr_iova(pd, arena, 8192, -8192ull, ALL_ACCESS);
+	a = ibv_reg_mr_iova(pd, arena, 65536, -65536ull, ALL_ACCESS);
 	tap_ok(a, "MR that ends with the last address");
 	if (a)
 		ibv_dereg_mr(a);
-	a = ibv_reg_mr_iova(pd, arena, 8192, -4096ull, ALL_ACCESS);
+	a = ibv_reg_mr_iova(pd, arena, 131072, -65536ull, ALL_ACCESS);
 	tap_ok(!a && errno == EINVAL, "MR that wraps round: EINVAL");
 	a = ibv_reg_mr(pd, arena, 1, 0);
 	b = ibv_reg_mr(pd, arena, 1, 0);
@@ -467,8 +467,11 @@ struct map {
 	off_t offset;
 };
 
-static struct map last_ring(void)
+/* The one mapped last, of so much: before it there may be others in one mapping. */
+static struct map last_ring(uint32_t depth, uint32_t stride)
 {
+	const size_t page = sysconf(_SC_PAGESIZE);
+	size_t len = (sizeof(struct xroce_ring) + (size_t)depth * stride + page - 1) & -page;
 	unsigned long from, to, offset;
 	struct map map = {};
 	char line[512];
@@ -483,9 +486,9 @@ static struct map last_ring(void)
 	}
 	if (f)
 		fclose(f);
-	if (!map.addr)
-		errx(1, "no ring is mapped");
-	return map;
+	if (!map.addr || map.len < len)
+		errx(1, "no such ring is mapped");
+	return (struct map) { (char *)map.addr + map.len - len, len, map.offset + map.len - len };
 }
 
 static int map_errno(size_t len, int prot, int flags, off_t offset)
@@ -499,19 +502,20 @@ static void mappings(void)
 {
 	const int rw = PROT_READ | PROT_WRITE;
 	struct ibv_cq *q = ibv_create_cq(ctx, 500, NULL, NULL, 0);
-	struct map ring = last_ring();
+	const size_t page = sysconf(_SC_PAGESIZE);
+	struct map ring = last_ring(q->cqe, sizeof(struct xroce_cqe));
 	volatile uint32_t *word, *moved;
 	int status;
 
 	expect("a ring mapped again",
 	       map_errno(ring.len, rw, MAP_SHARED, ring.offset), 0);
 	expect("in part",
-	       map_errno(4096, rw, MAP_SHARED, ring.offset), EINVAL);
+	       map_errno(page, rw, MAP_SHARED, ring.offset), EINVAL);
 	expect("from its middle",
-	       map_errno(ring.len - 4096, rw, MAP_SHARED,
-			 ring.offset + 4096), EINVAL);
+	       map_errno(ring.len - page, rw, MAP_SHARED,
+			 ring.offset + page), EINVAL);
 	expect("longer than it is",
-	       map_errno(ring.len + 4096, rw, MAP_SHARED, ring.offset),
+	       map_errno(ring.len + page, rw, MAP_SHARED, ring.offset),
 	       EINVAL);
 	expect("privately",
 	       map_errno(ring.len, rw, MAP_PRIVATE, ring.offset), EINVAL);
@@ -519,7 +523,7 @@ static void mappings(void)
 	       map_errno(ring.len, rw | PROT_EXEC, MAP_SHARED,
 			 ring.offset), EPERM);
 	expect("what there is none of",
-	       map_errno(4096, rw, MAP_SHARED, 1ll << 40), EINVAL);
+	       map_errno(page, rw, MAP_SHARED, 1ll << 40), EINVAL);
 
 	word = mmap(NULL, ring.len, rw, MAP_SHARED, ctx->cmd_fd, ring.offset);
 	if (word == MAP_FAILED)
@@ -527,7 +531,7 @@ static void mappings(void)
 	expect("mprotect to execute",
 	       mprotect((void *)word, ring.len, rw | PROT_EXEC) ? errno : 0,
 	       EACCES);
-	tap_ok(mremap((void *)word, ring.len, ring.len + 4096,
+	tap_ok(mremap((void *)word, ring.len, ring.len + page,
 		      MREMAP_MAYMOVE) == MAP_FAILED, "mremap does not grow it");
 	moved = mremap((void *)word, ring.len, ring.len,
 		       MREMAP_MAYMOVE | MREMAP_FIXED,
@@ -543,9 +547,9 @@ static void mappings(void)
 	       "it outlives its queue, here and in a child");
 	expect("mapping it after that",
 	       map_errno(ring.len, rw, MAP_SHARED, ring.offset), EINVAL);
-	munmap((char *)moved + 4096, ring.len - 4096);
+	munmap((char *)moved + page, ring.len - page);
 	tap_ok(moved[17] == 4711, "its first page is left by munmap of the rest");
-	munmap((void *)moved, 4096);
+	munmap((void *)moved, page);
 }
 
 /* Room for a ring whose place is not libibverbs's to know. */
@@ -562,7 +566,7 @@ static struct xroce_ring *place(void)
 static void resize_cqs(void)
 {
 	struct ibv_cq *q = ibv_create_cq(ctx, 64, NULL, NULL, 0);
-	struct xroce_ring *ring = (void *)last_ring().addr, *to = place();
+	struct xroce_ring *ring = last_ring(64, sizeof(struct xroce_cqe)).addr, *to = place();
 	uint64_t one;
 	uint32_t i;
 
@@ -594,7 +598,7 @@ static void resize_srqs(void)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 64, .max_sge = 2 } };
 	struct ibv_srq *q = ibv_create_srq(pd, &init);
-	struct xroce_ring *ring = (void *)last_ring().addr, *to = place();
+	struct xroce_ring *ring = last_ring(64, XROCE_SLOT_ALIGN).addr, *to = place();
 	uint64_t one;
 	uint32_t i;
 

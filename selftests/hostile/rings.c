@@ -613,6 +613,7 @@ static void any_resize(struct attack *a)
 static void map_again(struct attack *a)
 {
 	const struct ring *r = &a->ring[rnd() % a->rings];
+	const size_t page = sysconf(_SC_PAGESIZE);
 	uint8_t *p = mmap(NULL, r->len, PROT_READ | PROT_WRITE, MAP_SHARED,
 			  a->end[r->at].ctx->cmd_fd, r->off);
 
@@ -620,8 +621,8 @@ static void map_again(struct attack *a)
 	if (p == MAP_FAILED)
 		return;
 	p[rnd() % r->len] = rnd();
-	if (one_in(2) && r->len > 4096)
-		munmap(p + 4096, r->len - 4096);
+	if (one_in(2) && r->len > page)
+		munmap(p + page, r->len - page);
 	else
 		munmap(p, r->len);
 }
@@ -737,13 +738,24 @@ static uint64_t counter(const char *dev, const char *name)
 	return value;
 }
 
+static bool has_done(void)
+{
+	return shared->far > 10 && shared->xrc > 10 && shared->bound && shared->ended;
+}
+
+static bool has_resized(void)
+{
+	return shared->resized > 10 && shared->unresized > 10;
+}
+
+/* Longer on a busy machine, where few rounds have done little */
 static bool rounds(const char *dev, const char *other, int seconds)
 {
-	time_t end = time(NULL) + seconds;
+	time_t end = time(NULL) + seconds, last = end + 5 * seconds;
 	int i, status, bad = 0;
 	pid_t pid;
 
-	for (i = 0; time(NULL) < end && bad < 5; i++) {
+	for (i = 0; time(NULL) < (has_done() && has_resized() ? end : last) && bad < 5; i++) {
 		rnd();
 		pid = fork();
 		if (!pid) {
@@ -792,10 +804,9 @@ int main(int argc, char **argv)
 	tap_ok(refused > 100 && sent > 100, "the garbage was looked at");
 	tap_note("%u between hosts, %u by XRC, %u windows bound, %u ended",
 		 shared->far, shared->xrc, shared->bound, shared->ended);
-	tap_ok(shared->far > 10 && shared->xrc > 10 && shared->bound && shared->ended,
-	       "what was no garbage was done");
+	tap_ok(has_done(), "what was no garbage was done");
 	tap_note("%u rings changed for others, %u not", shared->resized, shared->unresized);
-	tap_ok(shared->resized > 10 && shared->unresized > 10,
+	tap_ok(has_resized(),
 	       "rings of another size, unless there is too much in them, or garbage");
 	tap_note("calls done: %u by write, %u by extended write, %u by ioctl; %u not",
 		 shared->garbled[GARBLED_WRITE], shared->garbled[GARBLED_EXTENDED],

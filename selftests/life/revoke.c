@@ -45,16 +45,18 @@ static bool by_uc(enum way how)
 	return how == REVOKE_UC || how == REVOKE_REREG_UC;
 }
 
-/* Where the memory is; only root is told. */
+/* Where the memory is, in 4096 bytes, whatever size pages have; only root is told. */
 void revoke_frames(const uint8_t *p, uint64_t pfn[PAGES])
 {
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), i;
+	const uint32_t size = sysconf(_SC_PAGESIZE);
+	uintptr_t at = (uintptr_t)p;
 
-	if (fd < 0 || pread(fd, pfn, PAGES * 8, (uintptr_t)p / 4096 * 8) !=
-	    PAGES * 8)
-		err(1, "pagemap");
-	for (i = 0; i < PAGES; i++)
-		pfn[i] &= (1ull << 55) - 1;
+	for (i = 0; i < PAGES; i++, at += 4096) {
+		if (pread(fd, &pfn[i], 8, at / size * 8) != 8)
+			err(1, "pagemap");
+		pfn[i] = (pfn[i] & ((1ull << 55) - 1)) * (size / 4096) + at % size / 4096;
+	}
 	close(fd);
 }
 

@@ -357,11 +357,12 @@ struct ring {
 /* A child's: it has its own mapping, of which a part goes before the rest does. */
 static int rings_inherited(const struct ring *ring, int n)
 {
+	const size_t page = sysconf(_SC_PAGESIZE);
 	int i;
 
 	for (i = 0; i < n; i++) {
 		use(ring[i].p, ring[i].len);
-		if (ring[i].len > 4096 && munmap(ring[i].p + 4096, 4096))
+		if (ring[i].len > page && munmap(ring[i].p + page, page))
 			return 1;
 	}
 	return 0;
@@ -369,6 +370,7 @@ static int rings_inherited(const struct ring *ring, int n)
 
 static bool ring_outlives(const struct ring *ring)
 {
+	const size_t page = sysconf(_SC_PAGESIZE);
 	size_t len = ring->len;
 	volatile uint8_t *to;
 
@@ -380,12 +382,12 @@ static bool ring_outlives(const struct ring *ring)
 		return false;
 	}
 	use(to, len);
-	if (len > 4096 && munmap((void *)(to + 4096), len - 4096)) {
+	if (len > page && munmap((void *)(to + page), len - page)) {
 		warn("munmap of a part");
 		return false;
 	}
-	use(to, 4096);
-	munmap((void *)to, 4096);
+	use(to, page);
+	munmap((void *)to, page);
 	return true;
 }
 

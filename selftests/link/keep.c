@@ -31,7 +31,7 @@
 
 #include "need.h"
 
-#define PAGE	4096
+#define PAGE	((size_t)sysconf(_SC_PAGESIZE))
 
 static struct ibv_context *ctx;
 static struct ibv_pd *pd;
@@ -177,12 +177,12 @@ static long srqs_end(enum ibv_srq_type type, int n)
 
 static long mrs_end(int n)
 {
-	static char page[PAGE];
+	static char page[4096];
 	struct timespec t0, t1;
 
 	clock_gettime(CLOCK_MONOTONIC, &t0);
 	while (n--)
-		ZERO(ibv_dereg_mr(NEED(ibv_reg_mr(pd, page, PAGE, IBV_ACCESS_LOCAL_WRITE))));
+		ZERO(ibv_dereg_mr(NEED(ibv_reg_mr(pd, page, sizeof(page), IBV_ACCESS_LOCAL_WRITE))));
 	clock_gettime(CLOCK_MONOTONIC, &t1);
 	return (t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000;
 }

@@ -19,7 +19,7 @@
 
 #include "need.h"
 
-#define LEN	(5 * 4096)
+#define LEN	(5 * (size_t)sysconf(_SC_PAGESIZE))
 
 struct host {
 	struct ibv_context *ctx;
@@ -146,7 +146,7 @@ static void objects(struct host *h)
 	void *buf;
 	int i;
 
-	ZERO(posix_memalign(&buf, 4096, LEN));
+	ZERO(posix_memalign(&buf, LEN / 5, LEN));
 	mr = NEED(ibv_reg_mr(h->pd, buf, LEN, access));
 	h->srq = NEED(ibv_create_srq(h->pd, &srq_init));
 	ZERO(ibv_modify_srq(h->srq, &limit, IBV_SRQ_LIMIT));

@@ -209,7 +209,7 @@ objects() {
 	hold objects || { not_ok "$dev: objects" "$(cat "$TOPO_TMP/err")"; return; }
 	ok "$dev: objects"
 	compare
-	json "$dev: mr by its key" '["hold",20480]' '.[0] | [.comm, .mrlen]' \
+	json "$dev: mr by its key" "[\"hold\",$((5 * $(getconf PAGESIZE)))]" '.[0] | [.comm, .mrlen]' \
 		rdmatool -j mr show dev "$dev" lkey "$(held lkey)"
 	json "$dev: srq and its QP" "[\"hold\",\"BASIC\",\"$(held srq_qp)\"]" \
 		'map(select(.comm == "hold"))[0] | [.comm, .type, (.lqpn | tostring)]' \
@@ -228,7 +228,7 @@ test_xroce() {
 	json "cq: how full it is" '[128,1,1,1,0]' \
 		'map(select(.comm == "hold"))[0] | [.cqe, .completions, .fill, .armed, .overrun]' \
 		rdmatool -jd cq show dev xt0
-	json "mr: its pages and windows" '[4096,5,1,1]' \
+	json "mr: its pages and windows" "[$(getconf PAGESIZE),5,1,1]" \
 		'map(select(.comm == "hold"))[0] | [.page_size, .pages, .windows, .valid]' \
 		rdmatool -jd mr show dev xt0 lkey "$(held lkey)"
 	json "srq: how full it is" '[2,7,5]' \

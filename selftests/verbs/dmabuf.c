@@ -17,7 +17,7 @@
 
 #define PAGE	4096u
 #define SIZE	(16 * PAGE)
-#define IOVA	0x7654321000ull
+#define IOVA	0x7654330000ull	/* whatever size pages have */
 /* Where regions begin in the buffer, and how long they are: with bytes around */
 #define AT	(PAGE + 100)
 #define LEN	(9 * PAGE + 1)
