@@ -158,7 +158,8 @@ static int kqp_check_init(const struct ib_qp_init_attr *init, bool user)
 	if (!init->send_cq || (!init->recv_cq && init->qp_type != IB_QPT_XRC_INI) ||
 	    (init->srq && init->srq->srq_type != IB_SRQT_BASIC) ||
 	    cap->max_send_wr > XROCE_MAX_QP_WR || cap->max_send_sge > XROCE_MAX_SGE ||
-	    (receives && (cap->max_recv_wr > XROCE_MAX_QP_WR || cap->max_recv_sge > XROCE_MAX_SGE)) ||
+	    (receives && (cap->max_recv_wr > XROCE_MAX_QP_WR ||
+			  cap->max_recv_sge > XROCE_MAX_SGE)) ||
 	    cap->max_inline_data > XROCE_MAX_INLINE)
 		return -EINVAL;
 	return 0;

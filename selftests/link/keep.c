@@ -179,10 +179,13 @@ static long mrs_end(int n)
 {
 	static char page[4096];
 	struct timespec t0, t1;
+	struct ibv_mr *mr;
 
 	clock_gettime(CLOCK_MONOTONIC, &t0);
-	while (n--)
-		ZERO(ibv_dereg_mr(NEED(ibv_reg_mr(pd, page, sizeof(page), IBV_ACCESS_LOCAL_WRITE))));
+	while (n--) {
+		mr = NEED(ibv_reg_mr(pd, page, sizeof(page), IBV_ACCESS_LOCAL_WRITE));
+		ZERO(ibv_dereg_mr(mr));
+	}
 	clock_gettime(CLOCK_MONOTONIC, &t1);
 	return (t1.tv_sec - t0.tv_sec) * 1000 + (t1.tv_nsec - t0.tv_nsec) / 1000000;
 }
