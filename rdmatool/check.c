@@ -452,6 +452,9 @@ static void check_adapter(const struct netdev *dev, const struct xlink *xl)
 {
 	const struct rdev *rdev;
 
+	/* Without ib_core there is nobody to ask, and no such device. */
+	if (!exists("/sys/class/infiniband"))
+		return;
 	for (rdev = rdev_all(); *rdev->name; rdev++) {
 		if (!rdev->roce || (xl && !strcmp(rdev->name, xl->name)) ||
 		    !rdev_is_over(rdev, dev->ifindex))

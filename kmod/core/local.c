@@ -78,11 +78,13 @@ static struct xroce_mr *xroce_bind_region(struct xroce_qp *qp,
 
 /*
  * A window of type 1 is bound anew from its R_Key of now, whether it is bound or
- * not; one of type 2 only while it is not.
+ * not; one of type 2 only while it is not. For another key it is not made BUSY.
  */
 static bool xroce_bind_claim(struct xroce_mr *mw,
 			     const struct xroce_send_wqe *wqe, u32 *was)
 {
+	if (mw->kind == XROCE_MW_1 && READ_ONCE(mw->key) != wqe->bind.rkey)
+		return false;
 	*was = XROCE_KEY_INVALID;
 	if (xroce_mr_claim(mw, *was))
 		goto claimed;
@@ -102,7 +104,6 @@ static bool xroce_local_bind(struct xroce_qp *qp, const struct xroce_send_wqe *w
 	u32 was;
 
 	if (!mw || mw->kind < XROCE_MW_1 || mw->pd != qp->pd ||
-	    (mw->kind == XROCE_MW_1 && READ_ONCE(mw->key) != wqe->bind.rkey) ||
 	    (wqe->bind.new_rkey ^ wqe->bind.rkey) >> 8 ||
 	    wqe->bind.access & ~(XROCE_LOCAL_WRITE | XROCE_REMOTE |
 				 XROCE_ZERO_BASED))

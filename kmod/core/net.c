@@ -179,7 +179,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn, u32 ex
 	u8 *p;
 
 	if (op != XROCE_CNP)
-		op |= qp->hot.transport;
+		op |= XROCE_BTH_MIG << 8 | qp->hot.transport;	/* 0 in NICs' CNPs */
 	hdr = l3_len + sizeof(struct xroce_bth);
 	if (XROCE_TRANSPORT((u8)op) == XROCE_XRC && xroce_op_info(op) & XROCE_OP_XRCETH)
 		hdr += sizeof(word);
@@ -201,8 +201,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn, u32 ex
 	f->payload = hdr + ext_len;
 
 	p = f->seg[0].p;
-	start = (u64)qp->hot.dest_qpn << 32 | (u32)qp->pkey << 16 |
-		((op == XROCE_CNP ? 0 : XROCE_BTH_MIG) | pad << 4) << 8 | op;
+	start = (u64)qp->hot.dest_qpn << 32 | (u32)qp->pkey << 16 | pad << 12 | op;
 	if (av->len != len || av->bth != start)
 		xroce_head_set(qp, len, start);
 	f->crc = av->crc;

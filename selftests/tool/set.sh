@@ -81,13 +81,13 @@ test_status() {
 	refuses 2 'no argument expected' rdmatool link status xt0
 }
 
-# A link works where its netdev is: one that was moved alone can be deleted, or
-# moved back
 besides() {
 	rdmatool -j check | jq -c '.[] | select(.check == "adapter") | [.status, .on, .text]' |
 		tee /dev/stderr | grep -q '^\["warn","xt-a","xt9 speaks RoCE here too:'
 }
 
+# A link works where its netdev is: one that was moved alone can be deleted, or
+# moved back
 test_move() {
 	ip link add xt-c type veth peer name xt-e
 	ip link set xt-c up

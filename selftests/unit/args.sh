@@ -190,6 +190,15 @@ test_help() {
 	refuses 2 '^rdmatool: capture: NAME expected$' "$TOOL" capture
 }
 
+# Also on a host without ib_core: what is wrong is said, and it comes to the end
+bare() {
+	# shellcheck disable=SC2016 # the inner shell's
+	unshare -n sh -c 'ip link add xa type veth peer name xb && ip link set xa up &&
+		ip link set xb up && exec "$1" -j check' - "$TOOL" >"$dir/json" 2>"$dir/said"
+	cat "$dir/said"
+	[ ! -s "$dir/said" ] && jq -e 'any(.[]; .check == "gid" and .on == "xa")' "$dir/json"
+}
+
 test_save
 test_usage
 test_show
@@ -197,4 +206,5 @@ test_filters
 test_examples
 test_steer
 test_help
+try "check where nothing is set up" bare
 tap_end
