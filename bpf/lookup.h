@@ -6,22 +6,10 @@
 #ifndef XROCE_LOOKUP_H
 #define XROCE_LOOKUP_H
 
-/**
- * bpf_xroce_addr() - is this a MAC and an address of a link on the frame's netdev
- * @addr: a &struct xroce_xdp_addr
- */
+/* See kmod/kfunc.c for each. */
 extern int bpf_xroce_addr(struct xdp_md *ctx, const void *addr,
 			  u32 addr__sz) __weak __ksym;
-/**
- * bpf_xroce_cpu() - the CPU that a QP's packets go to
- *
- * Return: the CPU, XROCE_XDP_CPU_STAY or XROCE_XDP_CPU_NO_QP.
- */
 extern int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn) __weak __ksym;
-
-/**
- * bpf_xroce_drop() - show a frame that is dropped to the module's tracepoints
- */
 extern int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__sz,
 			  u32 why) __weak __ksym;
 

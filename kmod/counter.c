@@ -163,7 +163,7 @@ void xroce_counter_leave(struct ib_qp *ib)
 
 	guard(mutex)(&kqp->link->bound_lock);
 	/* A dump of resources may be looking, under RCU. */
-	WRITE_ONCE(container_of(ib, struct xroce_ibqp, ib)->kqp, NULL);
+	WRITE_ONCE(to_kqp(ib), NULL);
 	if (kqp->bound)
 		bound_end(kqp);
 }

@@ -71,7 +71,7 @@ struct xroce_kframe *xroce_frame_page(u32 l3_len, u32 len)
 	struct xdp_frame *xdp;
 	struct page *page;
 
-	page = page_pool_alloc_pages(pool, GFP_ATOMIC | __GFP_NOWARN);
+	page = page_pool_dev_alloc_pages(pool);
 	if (!page)
 		return NULL;
 	/* Here, since everybody finds it in front of the headroom. */

@@ -59,7 +59,7 @@ static int xroce_ib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *at
 	spin_lock_init(&kcq->poll_lock);
 	mutex_init(&kcq->resize);
 	xroce_cq_init(&kcq->cq, &link->dev, kcq->ring->ring, depth);
-	container_of(ib, struct xroce_ibcq, ib)->kcq = kcq;
+	to_kcq(ib) = kcq;
 	ib->cqe = depth;
 	if (!udata)
 		return 0;

@@ -181,6 +181,7 @@ static bool xroce_gid_dev_ok(const struct xroce_link *link, const struct net_dev
 static int xroce_ib_add_gid(const struct ib_gid_attr *attr, void **context)
 {
 	struct xroce_link *link = to_xlink(attr->device);
+	struct xroce_gid *g;
 	bool ok;
 
 	if (attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
@@ -191,12 +192,21 @@ static int xroce_ib_add_gid(const struct ib_gid_attr *attr, void **context)
 		  ok ? "" : ", of a netdev that is not ours");
 	if (!ok)
 		return -EOPNOTSUPP;
-	return xroce_link_gid_add(link, &attr->gid, attr->index);
+	g = kmalloc(sizeof(*g), GFP_KERNEL);
+	if (!g)
+		return -ENOMEM;
+	g->gid = attr->gid;
+	hash_add_rcu(link->gids, &g->node, xroce_gid_hash(&g->gid));
+	*context = g;
+	return 0;
 }
 
 static int xroce_ib_del_gid(const struct ib_gid_attr *attr, void **context)
 {
-	xroce_link_gid_del(to_xlink(attr->device), attr->index);
+	struct xroce_gid *g = *context;
+
+	hash_del_rcu(&g->node);
+	kfree_rcu(g, rcu);
 	return 0;
 }
 
@@ -331,9 +341,9 @@ static const struct ib_device_ops xroce_dev_ops = {
 	.query_port = xroce_ib_query_port,
 	.query_ucontext = xroce_ib_query_ucontext,
 
-	INIT_RDMA_OBJ_SIZE(ib_pd, xroce_pd, ib),
+	.size_ib_pd = sizeof(struct ib_pd),
+	.size_ib_xrcd = sizeof(struct ib_xrcd),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, xroce_uctx, ib),
-	INIT_RDMA_OBJ_SIZE(ib_xrcd, xroce_xrcd, ib),
 };
 
 /**

@@ -16,11 +16,6 @@
 			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
 			 IB_ACCESS_MW_BIND | IB_ACCESS_FLUSH_GLOBAL | IB_ZERO_BASED)
 
-static struct xroce_kmr *to_kmr(struct ib_mr *ib)
-{
-	return container_of(ib, struct xroce_kmr, ib);
-}
-
 /* Without an I/O MMU between, a "DMA address" is the kernel's virtual one. */
 static int mr_map(struct xroce_mr *mr, struct ib_umem *umem)
 {

@@ -193,8 +193,7 @@ static struct xroce_kqp *kqp_alloc(struct ib_qp *ib,
 		qp->xrcd = init->xrcd;
 	else
 		qp->scq = &to_kcq(init->send_cq)->cq;
-	qp->transport = kqp_transport[init->qp_type];
-	qp->hot.transport = qp->transport;
+	qp->hot.transport = kqp_transport[init->qp_type];
 	if (qp->hot.transport != XROCE_XRC) {
 		qp->rcq = &to_kcq(init->recv_cq)->cq;
 		qp->srq = init->srq;
@@ -241,7 +240,7 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	err = kqp_publish(kqp, init->qp_type);
 	if (err)
 		goto err_free;
-	container_of(ib, struct xroce_ibqp, ib)->kqp = kqp;
+	to_kqp(ib) = kqp;
 	if (uctx && uctx->poller)
 		xroce_poller_add(uctx->poller, kqp);
 	if (!udata)
@@ -363,20 +362,10 @@ static void kqp_note_attr(struct xroce_kqp *kqp, const struct ib_qp_attr *attr, 
 		to->en_sqd_async_notify = attr->en_sqd_async_notify;
 }
 
-/* Under the lock: a program that holds it may write anything meanwhile. */
-static enum ib_qp_state kqp_state(struct xroce_kqp *kqp)
-{
-	enum ib_qp_state state;
-
-	spin_lock_bh(&kqp->qp.lock);
-	state = kqp->qp.hot.state;
-	spin_unlock_bh(&kqp->qp.lock);
-	return state;
-}
-
 static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr, int mask)
 {
-	enum ib_qp_state cur = kqp_state(kqp), to = mask & IB_QP_STATE ? attr->qp_state : cur;
+	enum ib_qp_state cur = READ_ONCE(kqp->qp.hot.state);
+	enum ib_qp_state to = mask & IB_QP_STATE ? attr->qp_state : cur;
 	struct xroce_attr x = {
 		.state = attr->qp_state,
 		.timeout = attr->timeout,
@@ -409,7 +398,7 @@ static int kqp_modify(struct xroce_kqp *kqp, const struct ib_qp_attr *attr, int 
 	xmask = mask;
 	if (mask & IB_QP_PATH_MTU)
 		x.path_mtu = ib_mtu_enum_to_int(attr->path_mtu);
-	if (kqp->qp.transport == XROCE_UD && mask & IB_QP_STATE &&
+	if (kqp->qp.hot.transport == XROCE_UD && mask & IB_QP_STATE &&
 	    attr->qp_state == IB_QPS_RTR) {
 		x.path_mtu = xroce_link_mtu(kqp->link) ?: 256;
 		xmask |= IB_QP_PATH_MTU;

@@ -72,7 +72,6 @@ static int xroce_ib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 		goto err_count;
 	srq->ib = ib;
 	srq->rq.pd = ib->pd;
-	srq->max_wr = init->attr.max_wr;
 	refcount_set(&srq->users, 1);
 	init_completion(&srq->gone);
 	spin_lock_init(&srq->post_lock);
@@ -118,10 +117,8 @@ static int ksrq_resize(struct xroce_ksrq *srq, u32 max_wr, struct ib_udata *udat
 		err = -EFAULT;
 	else
 		err = xroce_rq_resize(&srq->rq, ring->ring, depth);
-	if (!err) {
+	if (!err)
 		swap(srq->ring, ring);
-		srq->max_wr = depth;
-	}
 	xroce_ring_free(ring);
 	return err;
 }
@@ -137,7 +134,7 @@ static int xroce_ib_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
 		return -EOPNOTSUPP;
 	guard(mutex)(&srq->modify);
 	if (mask & IB_SRQ_LIMIT && attr->srq_limit >
-	    (mask & IB_SRQ_MAX_WR ? attr->max_wr : srq->max_wr))
+	    (mask & IB_SRQ_MAX_WR ? attr->max_wr : srq->rq.mask + 1))
 		return -EINVAL;
 	if (mask & IB_SRQ_MAX_WR)
 		err = ksrq_resize(srq, attr->max_wr, udata);
@@ -153,7 +150,7 @@ static int xroce_ib_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
 {
 	struct xroce_ksrq *srq = to_ksrq(ib);
 
-	attr->max_wr = srq->max_wr;
+	attr->max_wr = READ_ONCE(srq->rq.mask) + 1;
 	attr->max_sge = srq->rq.max_sge;
 	attr->srq_limit = READ_ONCE(srq->rq.limit);
 	return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Links: their making and end, what becomes of their netdev and namespace, and
- * finding them. Changes in process context under xroce_links_lock, the GIDs
- * under each link's gid_lock; look-ups under RCU, from any context.
+ * finding them. Changes in process context under xroce_links_lock; look-ups under
+ * RCU, from any context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -133,48 +133,6 @@ struct xroce_link *xroce_link_by_gid_rcu(struct net *net, const union ib_gid *gi
 }
 
 /**
- * xroce_link_gid_add() - a link has one more address
- * @link: the link
- * @gid: the address
- * @i: its index in ib_core's table
- */
-int xroce_link_gid_add(struct xroce_link *link, const union ib_gid *gid, u32 i)
-{
-	struct xroce_gid *g;
-
-	g = kmalloc(sizeof(*g), GFP_KERNEL);
-	if (!g)
-		return -ENOMEM;
-	g->gid = *gid;
-	g->index = i;
-	spin_lock_bh(&link->gid_lock);
-	hash_add_rcu(link->gids, &g->node, xroce_gid_hash(gid));
-	spin_unlock_bh(&link->gid_lock);
-	return 0;
-}
-
-/**
- * xroce_link_gid_del() - the address with an index is gone
- * @link: the link
- * @index: its index in ib_core's table
- */
-void xroce_link_gid_del(struct xroce_link *link, u32 index)
-{
-	struct xroce_gid *g;
-	int bkt;
-
-	spin_lock_bh(&link->gid_lock);
-	hash_for_each(link->gids, bkt, g, node) {
-		if (g->index != index)
-			continue;
-		hash_del_rcu(&g->node);
-		kfree_rcu(g, rcu);
-		break;
-	}
-	spin_unlock_bh(&link->gid_lock);
-}
-
-/**
  * xroce_link_free() - undo xroce_link_new(), however far it came
  * @link: the link
  *
@@ -285,7 +243,6 @@ static struct xroce_link *link_alloc(struct net *net, struct net_device *ndev)
 	link->dev.cwnd_init = XROCE_CWND_INIT;
 	link->dev.cwnd_max = XROCE_CWND_MAX;
 	link->dev.cnp_gap = XROCE_CNP_GAP;
-	spin_lock_init(&link->gid_lock);
 	hash_init(link->gids);
 	mutex_init(&link->xdp_lock);
 	mutex_init(&link->bound_lock);

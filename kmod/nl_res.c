@@ -115,7 +115,7 @@ static int fill_qp(struct sk_buff *skb, struct ib_qp *ib)
 	int err;
 
 	guard(rcu)();
-	kqp = READ_ONCE(container_of(ib, struct xroce_ibqp, ib)->kqp);
+	kqp = READ_ONCE(to_kqp(ib));
 	if (!kqp)
 		return 0;
 	hot = &kqp->qp.hot;
@@ -141,7 +141,7 @@ static int fill_cq(struct sk_buff *skb, struct ib_cq *ib)
 	int err;
 
 	guard(rcu)();
-	kcq = READ_ONCE(container_of(ib, struct xroce_ibcq, ib)->kcq);
+	kcq = READ_ONCE(to_kcq(ib));
 	if (!kcq)
 		return 0;
 	cq = &kcq->cq;
@@ -161,7 +161,7 @@ static int fill_cq(struct sk_buff *skb, struct ib_cq *ib)
 
 static int fill_mr(struct sk_buff *skb, struct ib_mr *ib)
 {
-	const struct xroce_kmr *kmr = container_of(ib, struct xroce_kmr, ib);
+	const struct xroce_kmr *kmr = to_kmr(ib);
 	const struct xroce_mr *mr = &kmr->mr;
 	u64 pages = mr->kind == XROCE_MR_FAST ? kmr->pages :
 		    (mr->offset + mr->length + (1ull << mr->page_shift) - 1) >>
@@ -184,7 +184,7 @@ static int fill_srq(struct sk_buff *skb, struct ib_srq *ib)
 {
 	struct xroce_ksrq *srq;
 	struct xroce_rq *rq;
-	u32 fill, limit;
+	u32 depth, fill, limit;
 
 	guard(rcu)();
 	srq = READ_ONCE(to_ksrq(ib));
@@ -193,11 +193,12 @@ static int fill_srq(struct sk_buff *skb, struct ib_srq *ib)
 	rq = &srq->rq;
 	spin_lock_irq(&rq->lock);
 	/* The ring is gone once it is being destroyed. */
-	fill = xroce_ring_fill(rq->ring, rq->cons, rq->mask + 1);
+	depth = rq->mask + 1;
+	fill = xroce_ring_fill(rq->ring, rq->cons, depth);
 	limit = rq->limit;
 	spin_unlock_irq(&rq->lock);
 	return put_facts(skb, (const struct fact []){
-			 { "max_wr", srq->max_wr }, { "max_sge", rq->max_sge },
+			 { "max_wr", depth }, { "max_sge", rq->max_sge },
 			 { "limit", limit }, { "fill", fill }, }, 4, NULL);
 }
 

@@ -360,7 +360,7 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 		return NULL;
 	/* A group's number, and that of QP 1, is none of these. */
 	qp = xroce_table_qp(krx->rx.pkt.qpn);
-	if (!qp || qp->transport == XROCE_UD)
+	if (!qp || qp->hot.transport == XROCE_UD)
 		return NULL;
 	link = xroce_dev_link(qp->dev);
 	if (link->ndev != dev || !net_eq(dev_net(dev), link->net))

@@ -114,7 +114,7 @@ static int put_inline(struct xroce_send_wqe *wqe, const struct ib_send_wr *wr, u
 /* The list of pages is the region's, and stays so until it is invalid again. */
 static int put_reg(struct xroce_send_wqe *wqe, const struct ib_reg_wr *wr)
 {
-	struct xroce_kmr *kmr = container_of(wr->mr, struct xroce_kmr, ib);
+	struct xroce_kmr *kmr = to_kmr(wr->mr);
 
 	BUILD_BUG_ON(XROCE_WR_REG_MR != IB_WR_REG_MR || XROCE_WC_REG_MR != IB_WC_REG_MR);
 	if (kmr->mr.kind != XROCE_MR_FAST || wr->mr->length > U32_MAX ||
@@ -147,7 +147,7 @@ static int put_send(struct xroce_kqp *kqp, struct xroce_send_wqe *wqe,
 	switch (wr->opcode) {
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
-		if (kqp->qp.transport != XROCE_UD)
+		if (kqp->qp.hot.transport != XROCE_UD)
 			break;
 		wqe->ud.kernel = (uintptr_t)&to_kah(ud_wr(wr)->ah)->ah;
 		wqe->ud.remote_qpn = ud_wr(wr)->remote_qpn;
@@ -311,10 +311,8 @@ static bool cqe_to_wc(struct ib_wc *wc, const struct xroce_cq *cq,
 	wc->wr_id = cqe->wr_id;
 	wc->status = cqe->status;
 	wc->opcode = cqe->opcode;
-	wc->vendor_err = cqe->vendor_err;
 	wc->byte_len = cqe->byte_len;
 	wc->src_qp = cqe->src_qp;
-	wc->pkey_index = cqe->pkey_index;
 	wc->port_num = 1;
 	if (cqe->flags & XROCE_WC_WITH_IMM) {
 		wc->wc_flags |= IB_WC_WITH_IMM;

@@ -22,17 +22,16 @@
 struct xroce_umem_ring *xroce_ring_alloc(struct xroce_uctx *uctx, u32 depth,
 					 u32 stride, struct xroce_ring_info *info)
 {
+	size_t size = PAGE_ALIGN(XROCE_RING_HDR + (size_t)depth * stride);
 	struct xroce_umem_ring *ring;
 	int err = -ENOMEM;
 
 	ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
-	ring->size = PAGE_ALIGN(XROCE_RING_HDR + (size_t)depth * stride);
-	ring->ring = __vmalloc(ring->size, XROCE_GFP_QUEUE | __GFP_ZERO);
+	ring->ring = __vmalloc(size, XROCE_GFP_QUEUE | __GFP_ZERO);
 	if (ring->ring)
-		err = uctx ? rdma_user_mmap_entry_insert(&uctx->ib, &ring->entry,
-							 ring->size) : 0;
+		err = uctx ? rdma_user_mmap_entry_insert(&uctx->ib, &ring->entry, size) : 0;
 	if (err) {
 		xroce_ib_mmap_free(&ring->entry);
 		return ERR_PTR(err);
@@ -40,7 +39,7 @@ struct xroce_umem_ring *xroce_ring_alloc(struct xroce_uctx *uctx, u32 depth,
 	if (!uctx)
 		return ring;
 	info->offset = rdma_user_mmap_get_offset(&ring->entry);
-	info->size = ring->size;
+	info->size = size;
 	info->depth = depth;
 	info->stride = stride;
 	return ring;
@@ -120,7 +119,7 @@ int xroce_ib_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 		return -EINVAL;
 	ring = container_of(entry, struct xroce_umem_ring, entry);
 	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
-	for (pos = 0; pos < ring->size && !err; pos += PAGE_SIZE)
+	for (pos = 0; pos < entry->npages << PAGE_SHIFT && !err; pos += PAGE_SIZE)
 		err = vm_insert_page(vma, vma->vm_start + pos,
 				     vmalloc_to_page((u8 *)ring->ring + pos));
 	rdma_user_mmap_entry_put(entry);

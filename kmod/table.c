@@ -58,10 +58,8 @@ int xroce_table_reserve(struct xroce_table *t, struct xroce_entry *e)
 	u32 number;
 	int err;
 
-	if (atomic_inc_return(&t->count) > t->max) {
-		atomic_dec(&t->count);
+	if (!atomic_add_unless(&t->count, 1, t->max))
 		return -ENOMEM;
-	}
 	/* At most one in eight is taken: this ends. */
 	do {
 		number = get_random_u32_inclusive(2, XROCE_QPN_MASK - 1);
@@ -125,12 +123,10 @@ void xroce_table_del(struct xroce_table *t, struct xroce_entry *e)
 {
 	u32 number = e->number, old;
 
-	spin_lock(&t->lock);
-	hlist_del_rcu(&e->node);
-	spin_unlock(&t->lock);
 	/* The slot is there: this only overwrites it. */
 	xa_store(&t->xa, number, XA_ZERO_ENTRY, GFP_KERNEL);
 	spin_lock(&t->lock);
+	hlist_del_rcu(&e->node);
 	old = t->gone[t->next_gone];
 	t->gone[t->next_gone] = number;
 	t->next_gone = (t->next_gone + 1) % XROCE_QUARANTINE;

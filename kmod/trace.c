@@ -12,8 +12,6 @@
 #include <linux/timekeeping.h>
 #include <net/xdp.h>
 
-#include <xroce/xdp.h>
-
 #include "xroce.h"
 
 static const char *xroce_dev_name(struct xroce_dev *dev)
@@ -24,12 +22,6 @@ static const char *xroce_dev_name(struct xroce_dev *dev)
 
 static const char *xroce_verdict_name(u32 verdict)
 {
-	static const char *const counter[] = {
-#define XROCE_CNT_NAME(sym, str, text) \
-		[XROCE_CNT_##sym] = #str,
-		XROCE_COUNTERS(XROCE_CNT_NAME)
-#undef XROCE_CNT_NAME
-	};
 	static const char *const xdp[] = {
 #define XROCE_XDP_NAME(sym, str, text) \
 		[XROCE_XDP_##sym] = "xdp_" #str,
@@ -37,9 +29,9 @@ static const char *xroce_verdict_name(u32 verdict)
 #undef XROCE_XDP_NAME
 	};
 
-	static_assert(ARRAY_SIZE(counter) <= XROCE_VERDICT_XDP);
-	if (verdict < ARRAY_SIZE(counter))
-		return counter[verdict];
+	static_assert(XROCE_CNT_MAX <= XROCE_VERDICT_XDP);
+	if (verdict < XROCE_CNT_MAX)
+		return xroce_descs[verdict].name;
 	verdict -= XROCE_VERDICT_XDP;
 	return verdict < ARRAY_SIZE(xdp) ? xdp[verdict] : "?";
 }

@@ -19,16 +19,15 @@
 /* Looped frames a queue holds; more are not taken, and sent later. */
 #define XROCE_LOOP_MAX		1024
 
+/* What is queued: QPs to be run, CQs and SRQs whose handlers are to be called. */
+enum work_kind { WORK_QP, WORK_CQ, WORK_SRQ, WORK_KINDS };
+
 /**
  * struct xroce_work - one CPU's work
  * @napi: polled on this CPU, or on another one when this one has gone offline
  * @kick: schedules it, for who has claimed its poll on another CPU
- * @qps: lock-free, newest first
- * @cqs: the same
- * @srqs: the same
- * @qps_todo: taken off @qps and turned round; the poll's alone
- * @cqs_todo: the same of @cqs
- * @srqs_todo: the same of @srqs
+ * @list: of each kind, lock-free, newest first
+ * @todo: taken off @list and turned round; the poll's alone
  * @lock: guards @loop and @looped; held for a burst, or to take all
  * @loop: frames on their way to be received on this host
  * @looped: how many
@@ -37,12 +36,8 @@
 struct xroce_work {
 	struct napi_struct napi;
 	call_single_data_t kick;
-	struct llist_head qps;
-	struct llist_head cqs;
-	struct llist_head srqs;
-	struct llist_node *qps_todo;
-	struct llist_node *cqs_todo;
-	struct llist_node *srqs_todo;
+	struct llist_head list[WORK_KINDS];
+	struct llist_node *todo[WORK_KINDS];
 	spinlock_t lock;		/* loop, looped */
 	struct list_head loop;
 	u32 looped;
@@ -57,6 +52,17 @@ static struct net_device *xroce_napi_dev;
  * a poll of it is still to come. Outside of BH and interrupts that is done by
  * ksoftirqd.
  */
+static void work_add(enum work_kind kind, struct llist_node *node)
+{
+	struct xroce_work *work;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	work = this_cpu_ptr(xroce_works);
+	if (llist_add(node, &work->list[kind]))
+		napi_schedule_irqoff(&work->napi);
+	local_irq_restore(flags);
+}
 
 /**
  * xroce_env_defer() - run a QP soon on this CPU, and raise its events
@@ -67,19 +73,13 @@ static struct net_device *xroce_napi_dev;
 void xroce_env_defer(struct xroce_qp *qp)
 {
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
-	struct xroce_work *work;
-	unsigned long flags;
 
 	if (atomic_xchg(&kqp->queued, 1))
 		return;
 	/* Its owner has gone: nobody is left to run it for. */
 	if (!refcount_inc_not_zero(&kqp->users))
 		return;
-	local_irq_save(flags);
-	work = this_cpu_ptr(xroce_works);
-	if (llist_add(&kqp->work, &work->qps))
-		napi_schedule_irqoff(&work->napi);
-	local_irq_restore(flags);
+	work_add(WORK_QP, &kqp->work);
 }
 
 /**
@@ -103,9 +103,7 @@ void xroce_env_cq_event(struct xroce_cq *cq)
 	local_irq_save(flags);
 	cpu = kcq->cpu;
 	if (cpu < 0 || cpu == smp_processor_id() || !cpu_online(cpu)) {
-		work = this_cpu_ptr(xroce_works);
-		if (llist_add(&kcq->work, &work->cqs))
-			napi_schedule_irqoff(&work->napi);
+		work_add(WORK_CQ, &kcq->work);
 	} else {
 		work = per_cpu_ptr(xroce_works, cpu);
 		/*
@@ -113,7 +111,8 @@ void xroce_env_cq_event(struct xroce_cq *cq)
 		 * list may be empty for two of us: of two kicks at once, queued
 		 * with no lock, the other CPU would never see the end.
 		 */
-		if (llist_add(&kcq->work, &work->cqs) && napi_schedule_prep(&work->napi))
+		if (llist_add(&kcq->work, &work->list[WORK_CQ]) &&
+		    napi_schedule_prep(&work->napi))
 			smp_call_function_single_async(cpu, &work->kick);
 	}
 	local_irq_restore(flags);
@@ -128,18 +127,12 @@ void xroce_env_cq_event(struct xroce_cq *cq)
 void xroce_env_srq_limit(struct xroce_rq *rq)
 {
 	struct xroce_ksrq *srq = container_of(rq, struct xroce_ksrq, rq);
-	struct xroce_work *work;
-	unsigned long flags;
 
 	if (atomic_xchg(&srq->queued, 1))
 		return;
 	if (!refcount_inc_not_zero(&srq->users))
 		return;
-	local_irq_save(flags);
-	work = this_cpu_ptr(xroce_works);
-	if (llist_add(&srq->work, &work->srqs))
-		napi_schedule_irqoff(&work->napi);
-	local_irq_restore(flags);
+	work_add(WORK_SRQ, &srq->work);
 }
 
 /**
@@ -284,14 +277,14 @@ static void call_cq_handler(struct xroce_kcq *kcq)
 }
 
 /* The next item of a list in the order of queueing, or NULL. */
-static struct llist_node *work_next(struct llist_head *list, struct llist_node **todo)
+static struct llist_node *work_next(struct xroce_work *work, enum work_kind kind)
 {
-	struct llist_node *node = *todo;
+	struct llist_node *node = work->todo[kind];
 
 	if (!node)
-		node = llist_reverse_order(llist_del_all(list));
+		node = llist_reverse_order(llist_del_all(&work->list[kind]));
 	if (node)
-		*todo = node->next;
+		work->todo[kind] = node->next;
 	return node;
 }
 
@@ -302,7 +295,7 @@ static int poll_cqs(struct xroce_work *work, int budget)
 	int done, owed;
 
 	for (done = 0; done < budget; done++) {
-		node = work_next(&work->cqs, &work->cqs_todo);
+		node = work_next(work, WORK_CQ);
 		if (!node)
 			break;
 		kcq = container_of(node, struct xroce_kcq, work);
@@ -314,7 +307,7 @@ static int poll_cqs(struct xroce_work *work, int budget)
 			wake_up_var(&kcq->handled);
 		}
 		if (owed)
-			llist_add(node, &work->cqs);
+			llist_add(node, &work->list[WORK_CQ]);
 		else
 			xroce_kcq_put(kcq);
 	}
@@ -328,7 +321,7 @@ static int poll_srqs(struct xroce_work *work, int budget)
 	int done;
 
 	for (done = 0; done < budget; done++) {
-		node = work_next(&work->srqs, &work->srqs_todo);
+		node = work_next(work, WORK_SRQ);
 		if (!node)
 			break;
 		srq = container_of(node, struct xroce_ksrq, work);
@@ -408,7 +401,7 @@ static int poll_qps(struct xroce_work *work, int budget)
 	int done;
 
 	for (done = 0; done < budget; done += XROCE_RUN_WEIGHT) {
-		node = work_next(&work->qps, &work->qps_todo);
+		node = work_next(work, WORK_QP);
 		if (!node)
 			break;
 		kqp = container_of(node, struct xroce_kqp, work);
@@ -461,9 +454,6 @@ int xroce_work_init(void)
 	}
 	for_each_possible_cpu(cpu) {
 		work = per_cpu_ptr(xroce_works, cpu);
-		init_llist_head(&work->qps);
-		init_llist_head(&work->cqs);
-		init_llist_head(&work->srqs);
 		spin_lock_init(&work->lock);
 		INIT_LIST_HEAD(&work->loop);
 		INIT_LIST_HEAD(&work->loop_todo);

@@ -74,7 +74,8 @@ struct xroce_work;
  * @net: the network namespace whose UDP socket serves the link; the link goes
  *	before it does. NULL until the socket is there
  * @active: port state as last reported
- * @gids: addresses of this link, by hash, RCU for readers, @gid_lock for writers
+ * @gids: addresses of this link, by hash, RCU for readers; ib_core has one writer at
+ *	a time
  * @xdp: attachment made by rdmatool; the link holds the only lasting reference,
  *	so that removing it detaches and frees the program. Guarded by @xdp_lock.
  * @xdp_fit: frames may be sent by XDP, where the netdev takes them
@@ -96,7 +97,6 @@ struct xroce_link {
 	struct net_device *ndev;
 	netdevice_tracker ndev_tracker;
 	struct net *net;
-	spinlock_t gid_lock;		/* writers of gids */
 	DECLARE_HASHTABLE(gids, 6);
 	struct mutex xdp_lock;		/* xdp, steer */
 	struct bpf_link *xdp;
@@ -122,7 +122,6 @@ struct xroce_link {
 struct xroce_gid {
 	struct hlist_node node;
 	union ib_gid gid;
-	u32 index;
 	struct rcu_head rcu;
 };
 
@@ -169,23 +168,13 @@ struct xroce_entry {
 	u32 number;
 };
 
-struct xroce_pd {
-	struct ib_pd ib;
-};
-
-struct xroce_xrcd {
-	struct ib_xrcd ib;
-};
-
 /**
  * struct xroce_umem_ring - a ring and its mapping
  * @entry: how mmap() finds it
- * @size: bytes, whole pages
  */
 struct xroce_umem_ring {
 	struct rdma_user_mmap_entry entry;
 	struct xroce_ring *ring;
-	size_t size;
 };
 
 /**
@@ -295,12 +284,11 @@ struct xroce_ksrq {
 	struct xroce_entry entry;
 	struct ib_srq *ib;
 	struct xroce_umem_ring *ring;
-	u32 max_wr;
 	refcount_t users;
 	atomic_t queued;
 	struct llist_node work;
 	struct completion gone;
-	struct mutex modify;		/* ring, max_wr */
+	struct mutex modify;		/* ring */
 	spinlock_t post_lock;		/* kernel consumers: one post */
 	struct rcu_head rcu;
 };
@@ -364,6 +352,7 @@ struct xroce_ibmw {
 #define xroce_qp_kqp(p)	container_of(p, struct xroce_kqp, qp)
 #define to_ksrq(p)	(container_of(p, struct xroce_ibsrq, ib)->ksrq)
 #define to_kah(p)	(container_of(p, struct xroce_ibah, ib)->kah)
+#define to_kmr(p)	container_of(p, struct xroce_kmr, ib)
 #define to_kcq(p)	(container_of(p, struct xroce_ibcq, ib)->kcq)
 #define xroce_cq_kcq(p)	container_of(p, struct xroce_kcq, cq)
 
@@ -380,8 +369,6 @@ struct xroce_link *xroce_link_get(struct net_device *ndev);
 struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name);
 bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid);
 struct xroce_link *xroce_link_by_gid_rcu(struct net *net, const union ib_gid *gid);
-int xroce_link_gid_add(struct xroce_link *link, const union ib_gid *gid, u32 i);
-void xroce_link_gid_del(struct xroce_link *link, u32 index);
 int xroce_link_enable(struct ib_device *ib);
 void xroce_link_free(struct xroce_link *link);
 int xroce_link_init(void);

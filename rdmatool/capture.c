@@ -183,7 +183,6 @@ static int on_packet(void *arg, void *data, size_t size)
 	};
 	int n;
 
-	(void)size;
 	if (s->end.count && s->st.written == s->end.count)
 		return -ECANCELED;
 	n = snprintf(comment, sizeof(comment), "qp %u %s", c->qpn,
@@ -282,22 +281,20 @@ static u64 missed(const struct bpf_program *prog)
 	return info.recursion_misses;
 }
 
-static void capture(const struct rdev *dev, const struct xroce_filter *filter,
-		    const char *path, struct session *s, u64 mib)
+static void capture(const struct rdev *dev, const char *ifname,
+		    const struct xroce_filter *filter, const char *path,
+		    struct session *s, u64 mib)
 {
 	struct xroce_capture *skel = load(filter, mib);
 	struct ring_buffer *rb;
 	char what[128];
-	struct xlink xl;
 
 	rb = ring_buffer__new(bpf_map__fd(skel->maps.ring), on_packet, s, NULL);
 	if (!rb)
 		fail("capture: cannot map the ring: %s", strerror(errno));
 	end_begin(&s->end);
 	s->st.start = now_ns(CLOCK_REALTIME);
-	xlink_get(dev->name, &xl);
-	snprintf(what, sizeof(what), "RDMA device %s over %s", dev->name,
-		 xl.ifname);
+	snprintf(what, sizeof(what), "RDMA device %s over %s", dev->name, ifname);
 	if (path)
 		s->file = ng_open(path, dev->name, what);
 	else
@@ -360,15 +357,13 @@ void cmd_capture(int argc, char **argv)
 		fail("capture: %s is not a device of xroce: others do not show their packets",
 		     dev->name);
 	filter.dev = dev->index;
-	capture(dev, &filter, file, &s, mib);
+	capture(dev, xl.ifname, &filter, file, &s, mib);
 }
 
 #else /* !HAVE_BPF */
 
 void cmd_capture(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
 	fail("capture: this rdmatool was built without BPF");
 }
 

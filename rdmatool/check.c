@@ -111,32 +111,12 @@ static void check_btf(void)
 		    "no /sys/kernel/btf/vmlinux: links run without XDP");
 }
 
-/* Does modules.dep of the running kernel name it? */
-static bool installed(const struct utsname *uts)
-{
-	char path[256], line[1024];
-	bool found = false;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/lib/modules/%s/modules.dep",
-		 uts->release);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	while (!found && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, ":")] = 0;
-		found = strstr(line, "/xroce.ko");
-	}
-	fclose(f);
-	return found;
-}
-
 static void check_module(const struct utsname *uts)
 {
 	char version[64] = "";
 	FILE *f;
 
-	if (!xroce_there() && !installed(uts)) {
+	if (!xroce_there() && !module_in("modules.dep", "xroce")) {
 		row(FAIL, "module", NULL, "make && make install",
 		    "there is no module xroce for %s", uts->release);
 		return;
@@ -415,7 +395,6 @@ static void count_addr(const char *addr, bool global, void *arg)
 {
 	struct addrs *n = arg;
 
-	(void)addr;
 	n->all++;
 	n->global += global;
 }

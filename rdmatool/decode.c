@@ -59,6 +59,7 @@ static const char *const tally_names[] = {
 
 static u64 tally[N_TALLY];
 static u64 start;		/* of the first frame */
+static int unknown = -1;	/* the last link type that is not understood */
 
 const char *opcode_name(u8 opcode)
 {
@@ -124,19 +125,6 @@ const char *nak_name(u8 syndrome)
 	return code < ARRAY_SIZE(names) ? names[code] : "reserved";
 }
 
-/* Microseconds of the RNR timer codes, IBTA table 46. */
-static u32 rnr_us(u8 syndrome)
-{
-	static const u32 us[32] = {
-		655360, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640,
-		960, 1280, 1920, 2560, 3840, 5120, 7680, 10240, 15360, 20480,
-		30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680,
-		491520,
-	};
-
-	return us[syndrome & XROCE_AETH_VALUE];
-}
-
 /* Where the frame's IP packet is, by the capture's link type. */
 static enum xroce_encap_is find(struct xroce_encap *e,
 				const struct cap_frame *f)
@@ -161,6 +149,7 @@ static enum xroce_encap_is find(struct xroce_encap *e,
 			return XROCE_ENCAP_OTHER;
 		return xroce_encap_ip(e, p + skip, end, f->len - skip);
 	}
+	unknown = f->link_type;
 	return XROCE_ENCAP_OTHER;
 }
 
@@ -234,7 +223,7 @@ static void show_aeth(const struct xroce_pkt *pkt)
 				 pkt->syndrome & XROCE_AETH_VALUE);
 		break;
 	case XROCE_AETH_RNR:
-		out_uint("rnr_us", rnr_us(pkt->syndrome));
+		out_uint("rnr_us", 10 * xroce_rnr_10us(pkt->syndrome));
 		break;
 	case XROCE_AETH_NAK:
 		out_str("nak", nak_name(pkt->syndrome));
@@ -412,20 +401,6 @@ void decode_frame(const struct cap_frame *f)
 	out_row_end();
 }
 
-static bool known_link(u32 type)
-{
-	switch (type) {
-	case LT_ETHERNET:
-	case LT_RAW:
-	case LT_IPV4:
-	case LT_IPV6:
-	case LT_SLL:
-	case LT_SLL2:
-		return true;
-	}
-	return false;
-}
-
 /**
  * cmd_decode() - print the RoCEv2 frames of a capture, and a summary
  */
@@ -433,22 +408,17 @@ void cmd_decode(int argc, char **argv)
 {
 	struct capture *cap;
 	struct cap_frame f;
-	u32 unknown = 0;
 	int ret;
 
 	if (argc != 1)
 		usage("decode: one FILE expected");
 	cap = cap_open(argv[0]);
 	decode_begin();
-	while ((ret = cap_next(cap, &f)) > 0) {
-		if (!known_link(f.link_type))
-			unknown = f.link_type ?: ~0u;
+	while ((ret = cap_next(cap, &f)) > 0)
 		decode_frame(&f);
-	}
 	decode_end();
-	if (unknown)
-		warn("%s: frames of link type %d are not understood", argv[0],
-		     unknown == ~0u ? 0 : (int)unknown);
+	if (unknown >= 0)
+		warn("%s: frames of link type %d are not understood", argv[0], unknown);
 	if (ret < 0)
 		fail("%s: %s", argv[0], cap_why(cap));
 	cap_close(cap);

@@ -14,10 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 #include <netlink/netlink.h>
-#include <xroce/counters.h>
 #include <xroce/monitor.h>
 
-#include "rdmatool.h"
+#include "stat.h"
 
 /* Of <rdma/rdma_netlink.h> since Linux 6.12; older headers do not have them. */
 enum {
@@ -150,24 +149,11 @@ static const char *wc_name(u8 status)
 							     "other";
 }
 
-static const char *counter_name(u32 c)
-{
-	static const char *const names[] = {
-#define COUNTER(sym, str, text) \
-		[XROCE_CNT_##sym] = #str,
-		XROCE_COUNTERS(COUNTER)
-#undef COUNTER
-	};
-
-	return c < ARRAY_SIZE(names) ? names[c] : "?";
-}
-
 static int on_qp(void *arg, void *data, size_t size)
 {
 	const struct xroce_qp_event *e = data;
 	struct monitor *m = arg;
 
-	(void)size;
 	if (!begin_event(m, e->name))
 		return 0;
 	out_dev(e->name, e->dev, 0);
@@ -176,7 +162,7 @@ static int on_qp(void *arg, void *data, size_t size)
 	if (e->dqpn)
 		out_uint("rqpn", e->dqpn);
 	if (e->kind == XROCE_EVENT_RETRY) {
-		out_str("why", counter_name(e->why));
+		out_str("why", e->why < XROCE_CNT_MAX ? xroce_counters[e->why][0] : "?");
 		out_uint("psn", e->psn);
 		out_uint("next", e->next);
 		out_uint("retries", e->retries);
@@ -243,7 +229,6 @@ static void close_qps(void)
 
 static int open_qps(struct monitor *m)
 {
-	(void)m;
 	warn("monitor: devices only: this rdmatool was built without BPF");
 	return -1;
 }

@@ -28,7 +28,6 @@ struct talk {
 };
 
 static struct nl_sock *rdma, *genl, *route;
-static int family;
 static char ack_text[256];
 
 static struct nl_sock *sock_try(int protocol, int *err)
@@ -85,7 +84,7 @@ static int on_valid(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
-static int on_ack(struct nl_msg *msg __maybe_unused, void *arg)
+static int on_ack(struct nl_msg *msg, void *arg)
 {
 	struct talk *t = arg;
 
@@ -111,7 +110,7 @@ static int on_finish(struct nl_msg *msg, void *arg)
 	return NL_STOP;
 }
 
-static int on_error(struct sockaddr_nl *who __maybe_unused,
+static int on_error(struct sockaddr_nl *who,
 		    struct nlmsgerr *err, void *arg)
 {
 	struct nlmsghdr *nlh = (void *)((char *)err - NLMSG_HDRLEN);
@@ -263,20 +262,11 @@ bool xroce_there(void)
  */
 struct nl_msg *xroce_msg(int cmd, int flags)
 {
-	struct nl_msg *msg;
+	struct nl_msg *msg = genl_msg(XROCE_FAMILY_NAME, cmd, flags);
 
-	if (!genl)
-		genl = sock_open(NETLINK_GENERIC, "generic");
-	if (!family) {
-		family = genl_ctrl_resolve(genl, XROCE_FAMILY_NAME);
-		if (family < 0)
-			fail("the module xroce is not loaded, and the kernel "
-			     "could not load it (try: modprobe xroce)");
-	}
-	msg = checked(nlmsg_alloc());
-	if (!genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, family, 0, flags, cmd,
-			 XROCE_FAMILY_VERSION))
-		fail("out of memory");
+	if (!msg)
+		fail("the module xroce is not loaded, and the kernel "
+		     "could not load it (try: modprobe xroce)");
 	return msg;
 }
 

@@ -22,7 +22,6 @@
 
 #define __printf(a, b)		__attribute__((format(printf, a, b)))
 #define __noreturn		__attribute__((noreturn))
-#define __maybe_unused		__attribute__((unused))
 
 enum exit_code {
 	EXIT_KERNEL = 1,	/* the kernel or the system said no */
@@ -235,6 +234,7 @@ struct seen {
 	bool legacy;		/* iptables that are not nftables' */
 };
 
+bool module_in(const char *list, const char *name);
 int seen_filters(struct seen *seen);
 int seen_ipsec(u32 *policies);
 int seen_tc(u32 ifindex, char *kinds, size_t size);

@@ -74,7 +74,6 @@ static void on_our_qp(struct nlattr **tb, void *arg)
 	struct our_qp *qp;
 	int i;
 
-	(void)arg;
 	/* In steps of a power of two. */
 	if (!(n_our_qps & (n_our_qps - 1))) {
 		our_qps = realloc(our_qps,

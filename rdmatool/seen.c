@@ -20,29 +20,39 @@
 
 #include "rdmatool.h"
 
-/* Is it loaded, or built into the kernel? */
-static bool have_module(const char *name)
+/**
+ * module_in() - does a list of the running kernel's modules name it
+ * @list: modules.builtin or modules.dep
+ */
+bool module_in(const char *list, const char *name)
 {
-	char path[256], line[512], end[80];
+	char path[256], line[1024], file[80];
 	struct utsname uts;
 	bool found = false;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/sys/module/%s", name);
-	if (!access(path, F_OK))
-		return true;
 	if (uname(&uts))
 		return false;
-	snprintf(path, sizeof(path), "/lib/modules/%s/modules.builtin",
-		 uts.release);
-	snprintf(end, sizeof(end), "/%s.ko\n", name);
+	snprintf(path, sizeof(path), "/lib/modules/%s/%s", uts.release, list);
+	snprintf(file, sizeof(file), "/%s.ko", name);
 	f = fopen(path, "re");
 	if (!f)
 		return false;
-	while (!found && fgets(line, sizeof(line), f))
-		found = strstr(line, end);
+	while (!found && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, ":")] = 0;
+		found = strstr(line, file);
+	}
 	fclose(f);
 	return found;
+}
+
+/* Is it loaded, or built into the kernel? */
+static bool have_module(const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "/sys/module/%s", name);
+	return !access(path, F_OK) || module_in("modules.builtin", name);
 }
 
 static struct nl_msg *nft_msg(int cmd)

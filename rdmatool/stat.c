@@ -75,7 +75,6 @@ static void show_rate(const char *name, const char *text, u64 val)
 	/* One that was reset counts from 0. */
 	u64 rise = val >= c->val ? val - c->val : val;
 
-	(void)text;
 	c->val = val;
 	if (!rise && !options.details)
 		return;
@@ -86,7 +85,6 @@ static void show_rate(const char *name, const char *text, u64 val)
 /* The first time there is nothing to compare with. */
 static void note_value(const char *name, const char *text, u64 val)
 {
-	(void)text;
 	last_seen(name, val)->val = val;
 }
 

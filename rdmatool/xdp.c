@@ -135,7 +135,7 @@ const char *xdp_pinned(const char *name)
 }
 
 /* Not xroce_cpus, which holds a program. */
-static const char *const pinned[] = { "xroce_stats" };
+#define PINNED		"xroce_stats"
 
 /**
  * xdp_unpin() - remove what xdp_attach() pinned for a link of that name
@@ -143,13 +143,10 @@ static const char *const pinned[] = { "xroce_stats" };
 void xdp_unpin(const char *name)
 {
 	char dir[256], path[300];
-	size_t i;
 
 	pin_dir(dir, sizeof(dir), name);
-	for (i = 0; i < ARRAY_SIZE(pinned); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, pinned[i]);
-		unlink(path);
-	}
+	snprintf(path, sizeof(path), "%s/" PINNED, dir);
+	unlink(path);
 	rmdir(dir);
 	rmdir(pin_root());
 }
@@ -174,8 +171,6 @@ static void pin_maps(struct xroce_bpf *bpf, const char *name)
 {
 	const char *root = pin_root();
 	char dir[256], path[300];
-	size_t i;
-	int fd;
 
 	if (!is_bpffs(BPFFS) && !strncmp(root, BPFFS, strlen(BPFFS)) &&
 	    mount("bpf", BPFFS, "bpf", 0, NULL))
@@ -185,13 +180,9 @@ static void pin_maps(struct xroce_bpf *bpf, const char *name)
 	mkdir(root, 0700);
 	if (mkdir(dir, 0700))
 		goto fail;
-	for (i = 0; i < ARRAY_SIZE(pinned); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, pinned[i]);
-		fd = bpf_object__find_map_fd_by_name(bpf->obj, pinned[i]);
-		if (bpf_obj_pin(fd, path))
-			goto fail;
-	}
-	return;
+	snprintf(path, sizeof(path), "%s/" PINNED, dir);
+	if (!bpf_obj_pin(bpf_map__fd(bpf->maps.xroce_stats), path))
+		return;
 fail:
 	warn("link %s: cannot pin the XDP program's maps below %s: %s", name,
 	     root, strerror(errno));
@@ -686,59 +677,45 @@ static bool no_bpf(void)
 
 bool xdp_load(const struct xlink *xl)
 {
-	(void)xl;
 	return no_bpf();
 }
 
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode)
 {
-	(void)xl;
-	(void)mode;
 	return no_bpf();
 }
 
 bool xdp_steer(const struct xlink *xl, const char *list)
 {
-	(void)xl;
-	(void)list;
 	return no_bpf();
 }
 
 bool xdp_policy(const struct xlink *xl, const char *file)
 {
-	(void)xl;
-	(void)file;
 	return no_bpf();
 }
 
 void xdp_unpin(const char *name)
 {
-	(void)name;
 }
 
 void xdp_repin(const char *name, const char *new_name)
 {
-	(void)name;
-	(void)new_name;
 }
 
 const char *xdp_pinned(const char *name)
 {
-	(void)name;
 	return NULL;
 }
 
 const char *xdp_policy_file(const struct xlink *xl)
 {
-	(void)xl;
 	return "";
 }
 
 void xdp_stats(const struct xlink *xl,
 	       void (*fn)(const char *name, const char *text, u64 val))
 {
-	(void)xl;
-	(void)fn;
 }
 
 #endif

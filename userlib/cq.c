@@ -128,7 +128,7 @@ static int cq_start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 {
 	struct xroce_cq *cq = to_xcq_ex(ibcq);
 
-	if (xroce_unlikely(attr->comp_mask))
+	if (unlikely(attr->comp_mask))
 		return EINVAL;
 	xroce_lock(&cq->lock);
 	if (cq_prod(cq) == cq->cons) {
@@ -219,7 +219,7 @@ static uint64_t cq_read_completion_ts(struct ibv_cq_ex *cq)
 /**
  * xroce_cq_set_ops() - what an extended CQ can be asked
  */
-void xroce_cq_set_ops(struct xroce_cq *cq, uint64_t flags)
+static void xroce_cq_set_ops(struct xroce_cq *cq, uint64_t flags)
 {
 	struct ibv_cq_ex *ex = &cq->vcq.cq_ex;
 

@@ -9,11 +9,6 @@
 
 #include "xroce.h"
 
-static int wq_init(struct xroce_wq *wq, bool single)
-{
-	return xroce_lock_init(&wq->lock, single);
-}
-
 static void wq_exit(struct xroce_wq *wq)
 {
 	xroce_unmap(&wq->map);
@@ -97,10 +92,10 @@ struct ibv_qp *xroce_create_qp_ex(struct ibv_context *ctx,
 	if (!qp)
 		goto err;
 	qp->pd = pd;
-	ret = wq_init(&qp->sq, xroce_pd_single(pd));
+	ret = xroce_lock_init(&qp->sq.lock, xroce_pd_single(pd));
 	if (ret)
 		goto err;
-	ret = wq_init(&qp->rq, xroce_pd_single(pd));
+	ret = xroce_lock_init(&qp->rq.lock, xroce_pd_single(pd));
 	if (ret)
 		goto err_sq;
 	ret = ibv_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd, sizeof(cmd),
@@ -148,10 +143,10 @@ struct ibv_qp *xroce_open_qp(struct ibv_context *ctx,
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return NULL;
-	ret = wq_init(&qp->sq, false);
+	ret = xroce_lock_init(&qp->sq.lock, false);
 	if (ret)
 		goto err;
-	ret = wq_init(&qp->rq, false);
+	ret = xroce_lock_init(&qp->rq.lock, false);
 	if (ret)
 		goto err_sq;
 	ret = ibv_cmd_open_qp(ctx, &qp->vqp, sizeof(qp->vqp), attr, &cmd,

@@ -49,7 +49,7 @@ static struct xroce_send_wqe *wr_begin(struct ibv_qp_ex *ibqp,
 	struct xroce_qp *qp = to_xqp_ex(ibqp);
 	struct xroce_send_wqe *wqe;
 
-	if (xroce_unlikely(qp->wr_err))
+	if (unlikely(qp->wr_err))
 		return NULL;
 	if (ibqp->wr_flags & IBV_SEND_IP_CSUM) {
 		wr_fail(qp, EINVAL);

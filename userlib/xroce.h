@@ -15,9 +15,7 @@
 #include <infiniband/driver.h>
 #include <infiniband/verbs.h>
 #include <rdma/xroce-abi.h>
-
-#define xroce_likely(x)		__builtin_expect(!!(x), 1)
-#define xroce_unlikely(x)	__builtin_expect(!!(x), 0)
+#include <util/compiler.h>
 
 /**
  * struct xroce_lock - a spinlock, unless the user promised to be single-threaded
@@ -254,7 +252,7 @@ static inline void xroce_put_sge(struct xroce_sge *dst,
  */
 static inline bool wq_full(struct xroce_wq *wq, uint32_t prod)
 {
-	if (xroce_likely(prod - wq->cons < wq->map.depth))
+	if (likely(prod - wq->cons < wq->map.depth))
 		return false;
 	wq->cons = __atomic_load_n(&wq->map.ring->cons, __ATOMIC_ACQUIRE);
 	return prod - wq->cons >= wq->map.depth;
@@ -313,7 +311,6 @@ int xroce_destroy_cq(struct ibv_cq *cq);
 int xroce_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int xroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn);
-void xroce_cq_set_ops(struct xroce_cq *cq, uint64_t wc_flags);
 
 /* srq.c */
 struct ibv_srq *xroce_create_srq(struct ibv_pd *pd,

@@ -21,7 +21,6 @@
 #define cpu_to_be32(x)	__builtin_bswap32(x)
 #define cpu_to_be64(x)	__builtin_bswap64(x)
 #define cpu_to_le32(x)	(x)
-#define le32_to_cpu(x)	(x)
 #define static_assert	_Static_assert
 /*
  * Of what it believes to be anywhere clang takes a byte at a time. Frames start
@@ -45,7 +44,6 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int8_t s8;
-typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
@@ -56,7 +54,6 @@ typedef int64_t s64;
 #define cpu_to_be32(x)	htobe32(x)
 #define cpu_to_be64(x)	htobe64(x)
 #define cpu_to_le32(x)	htole32(x)
-#define le32_to_cpu(x)	le32toh(x)
 #ifndef __packed
 #define __packed	__attribute__((packed))
 #endif

@@ -60,14 +60,6 @@ static __always_inline u32 xroce_get16(const u8 *p)
 	return be16_to_cpu(v);
 }
 
-static __always_inline void xroce_gid_from_ip4(u8 gid[16], const u8 *addr)
-{
-	__builtin_memset(gid, 0, 10);
-	gid[10] = 0xff;
-	gid[11] = 0xff;
-	__builtin_memcpy(gid + 12, xroce_aligned(addr, 4), 4);
-}
-
 /**
  * xroce_l3_gid() - an address in an IP header, as a GID
  * @l3: the header
@@ -78,10 +70,14 @@ static __always_inline void xroce_gid_from_ip4(u8 gid[16], const u8 *addr)
 static __always_inline void xroce_l3_gid(const u8 *l3, u8 version, u32 i,
 					 u8 gid[16])
 {
-	if (version == 4)
-		xroce_gid_from_ip4(gid, l3 + 12 + 4 * i);
-	else
+	if (version == 4) {
+		__builtin_memset(gid, 0, 10);
+		gid[10] = 0xff;
+		gid[11] = 0xff;
+		__builtin_memcpy(gid + 12, xroce_aligned(l3 + 12 + 4 * i, 4), 4);
+	} else {
 		__builtin_memcpy(gid, xroce_aligned(l3 + 8 + 16 * i, 4), 16);
+	}
 }
 
 /**

@@ -14,7 +14,6 @@
 #define XROCE_QPN_MASK		0xffffffu
 #define XROCE_PSN_MASK		0xffffffu
 #define XROCE_PSN_NONE		0xffffffffu	/* no PSN */
-#define XROCE_PSN_HALF		0x800000u
 #define XROCE_PKEY_DEFAULT	0xffff
 #define XROCE_MAX_MSG		0x80000000u
 #define XROCE_GSI_QPN		1
@@ -142,6 +141,18 @@ static __always_inline u32 xroce_psn_add(u32 psn, u32 n)
 static __always_inline s32 xroce_psn_diff(u32 a, u32 b)
 {
 	return (s32)((a - b) << 8) >> 8;
+}
+
+/* What an RNR timer code stands for, in units of 10 us (IBTA 9.7.5.2.8). */
+static __always_inline u32 xroce_rnr_10us(u8 code)
+{
+	static const u32 time[32] = {
+		65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256,
+		384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
+		24576, 32768, 49152,
+	};
+
+	return time[code & XROCE_AETH_VALUE];
 }
 
 #endif /* XROCE_WIRE_H */

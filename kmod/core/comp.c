@@ -5,13 +5,6 @@
  */
 #include "copy.h"
 
-/* RNR timer codes in units of 10 us, IBTA table 45. */
-static const u32 xroce_rnr_10us[32] = {
-	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256,
-	384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
-	24576, 32768, 49152,
-};
-
 /*
  * Something at @psn was lost: send again from there. Once for each loss: what
  * was in flight behind it goes on telling the same story.
@@ -98,7 +91,7 @@ static void xroce_comp_rnr(struct xroce_qp *qp, u32 psn, u8 code)
 	req->retries = req->retry_cnt;
 	xroce_req_rewind(qp, psn);
 	req->waiting = 0;
-	req->rnr_until = xroce_env_now() + xroce_rnr_10us[code] * 10000ull;
+	req->rnr_until = xroce_env_now() + xroce_rnr_10us(code) * 10000ull;
 	xroce_env_timer(qp, req->rnr_until);
 }
 

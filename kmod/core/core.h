@@ -457,7 +457,6 @@ struct xroce_resp {
  * @av: the path; of a UD QP that of the message under way
  * @head: IP header to BTH of the last packet built, whose length is in @av
  * @dead: destroyed: nothing is heard or sent any more
- * @transport: the hot block's, where that may be a BPF program's: without the lock
  * @verdict: what becomes of the packet under way, see &struct xroce_rx
  * @err_status, @err_nak: what ended it: the status of a work request, an
  *	&enum xroce_wc_status, the syndrome of a NAK to the peer; 0: neither
@@ -481,7 +480,6 @@ struct xroce_qp {
 	bool established;
 	bool sqd_notify;
 	bool dead;
-	u8 transport;
 	u32 access;
 	u32 gen;
 	u32 resets;

@@ -6,7 +6,6 @@
 #include "core.h"
 #include <xroce/frame.h>
 
-#define XROCE_IP_UDP	17
 #define XROCE_IP4_LEN	20
 #define XROCE_IP6_LEN	40
 #define XROCE_UDP_LEN	8

@@ -76,11 +76,11 @@ int xroce_rq_take(struct xroce_qp *qp)
 	struct xroce_rwqe *wqe = qp->resp.wqe;
 	struct xroce_rq *rq = qp->rq;
 	struct xroce_recv_wqe hdr;
-	bool few = false;
 	unsigned long flags;
 	const u8 *slot;
 	u64 len = 0;
 	int ret = 0;
+	bool few;
 	u32 i, n;
 
 	spin_lock_irqsave(&rq->lock, flags);

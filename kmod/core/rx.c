@@ -219,7 +219,7 @@ static struct xroce_qp *xroce_rx_find(struct xroce_rx *rx)
 	rx->verdict = XROCE_CNT_DROP_ADDR;
 	/* Pairs with the release in xroce_qp_modify(). */
 	rx->gen = smp_load_acquire(&qp->gen);
-	if (qp->transport == XROCE_UD ? !xroce_env_local(rx) : !xroce_rx_from(rx, &qp->av))
+	if (qp->hot.transport == XROCE_UD ? !xroce_env_local(rx) : !xroce_rx_from(rx, &qp->av))
 		return NULL;
 	return qp;
 }

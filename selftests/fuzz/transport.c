@@ -148,7 +148,6 @@ static void make_qp(void)
 	qp->pd = &w;
 	qp->scq = &w.cq;
 	qp->hot.qpn = QPN;
-	qp->transport = w.transport;
 	qp->hot.transport = w.transport;
 	if (w.transport == XROCE_XRC) {
 		w.rq.cq = &w.cq;

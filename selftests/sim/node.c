@@ -374,8 +374,7 @@ static void ep_new(struct sim_ep *ep, struct sim_conn *c, struct sim_node *n,
 	else
 		ep->qp.rcq = &ep->rcq->cq;
 	ep->qp.hot.qpn = new_qpn(n);
-	ep->qp.transport = ep->xrc ? XROCE_XRC : ep->transport;
-	ep->qp.hot.transport = ep->qp.transport;
+	ep->qp.hot.transport = ep->xrc ? XROCE_XRC : ep->transport;
 	ep->qkey = sim_rnd() & 0x7fffffff;
 	if (ep->transport == XROCE_UD)
 		ep->groups = sim_below(1 << SIM_GROUPS);

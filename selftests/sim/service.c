@@ -684,7 +684,7 @@ static void run_srq_limit(u64 seed)
 		}
 	}
 	/* Also of one that is set when none is left: the next that wants one says so. */
-	if (ep->qp.transport == XROCE_RC) {
+	if (ep->qp.hot.transport == XROCE_RC) {
 		n = srq->limits;
 		sim_srq_arm(srq, 1);
 		post_one(ep, 1);

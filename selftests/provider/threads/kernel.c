@@ -404,7 +404,6 @@ void kernel_qp(int i, struct xroce_ring_info *sq, struct xroce_ring_info *rq)
 	qp->rcq = &cqs[i];
 	qp->rq = &rqs[i];
 	qp->hot.qpn = KERNEL_QPN + i;
-	qp->transport = XROCE_RC;
 	qp->hot.transport = XROCE_RC;
 	qp->hot.mtu_shift = 8;
 	qp->resp.wqe = &rwqes[i];

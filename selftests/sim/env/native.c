@@ -57,7 +57,7 @@ static struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx
 	else if (xroce_rx_parse(rx))
 		return NULL;
 	qp = xroce_env_qp(rx->dev, rx->pkt.qpn);
-	if (!qp || qp->transport == XROCE_UD || qp->dev != rx->dev)
+	if (!qp || qp->hot.transport == XROCE_UD || qp->dev != rx->dev)
 		return NULL;
 	rx->gen = smp_load_acquire(&qp->gen);
 	return xroce_rx_from(rx, &qp->av) ? qp : NULL;
