@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queue verbs. Process context, serialised by uverbs for each CQ;
- * the core fills the ring, the user empties it and arms it without asking.
+ * Completion queue verbs. Process context, but for polling and arming by the
+ * kernel's consumers, which is legal anywhere; kcq->resize guards the ring's change.
+ * The core fills the ring, the user empties it and arms it without asking.
  */
 #include <linux/log2.h>
 
@@ -114,15 +115,18 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe, struct ib_u
 }
 
 /*
- * The user's way is to do the same in the ring. A request for any completion is
- * not weakened by one for a solicited one.
+ * A user does the same in the ring, and asks here besides when something is there that
+ * no event told it of: NICs, which know how far it has polled, tell it at once, and UCX
+ * waits without another look. A request for any completion is not weakened by one for a
+ * solicited one.
  */
 static int xroce_ib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 {
 	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
 	struct xroce_cq *cq = &to_kcq(ib)->cq;
+	bool missed, event = false;
 	unsigned long irq;
-	bool missed;
+	u32 cons;
 
 	/* Against a completion, and against a user who resizes it meanwhile. */
 	spin_lock_irqsave(&cq->lock, irq);
@@ -130,8 +134,13 @@ static int xroce_ib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flag
 		WRITE_ONCE(cq->ring->arm, XROCE_ARM_NEXT);
 	else if (READ_ONCE(cq->ring->arm) != XROCE_ARM_NEXT)
 		WRITE_ONCE(cq->ring->arm, XROCE_ARM_SOLICITED);
-	missed = cq->prod != READ_ONCE(cq->ring->cons);
+	cons = READ_ONCE(cq->ring->cons);
+	missed = cq->prod != cons;
+	if (missed && ib->uobject)
+		event = xroce_cq_armed(cq->ring, (s32)(cq->solicited - cons) > 0);
 	spin_unlock_irqrestore(&cq->lock, irq);
+	if (event)
+		xroce_env_cq_event(cq);
 	return missed && (flags & IB_CQ_REPORT_MISSED_EVENTS);
 }
 

@@ -40,6 +40,11 @@ static void cqe_to_wc(struct ibv_wc *wc, const struct xroce_cqe *cqe)
 	wc->dlid_path_bits = 0;
 }
 
+static void cq_told(struct xroce_cq *cq, bool told)
+{
+	__atomic_store_n(&cq->told, told, __ATOMIC_RELAXED);
+}
+
 int xroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
 	struct xroce_cq *cq = to_xcq(ibcq);
@@ -47,6 +52,7 @@ int xroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	int i;
 
 	xroce_lock(&cq->lock);
+	cq_told(cq, false);
 	avail = cq_prod(cq) - cq->cons;
 	for (i = 0; i < n && (uint32_t)i < avail; i++)
 		cqe_to_wc(wc + i, xroce_slot(&cq->map, cq->cons + i));
@@ -64,14 +70,17 @@ int xroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
  * come, and for a completion that whoever waits has not polled yet.
  *
  * The full barrier pairs with the kernel's between writing an element and
- * looking at @arm: either it sees the request, or the poll that the caller does
- * next, as verbs demand, sees the element.
+ * looking at @arm: either it sees the request, or we, and the poll that the caller
+ * does next, as verbs demand, see the element. Not all do: NICs raise an event for
+ * what has not been polled when it is asked for, and UCX sleeps then. So the kernel
+ * is asked to, where no event has told of it.
  */
 int xroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct xroce_cq *cq = to_xcq(ibcq);
 	uint32_t none = XROCE_ARM_NONE;
 	struct xroce_ring *ring;
+	bool there;
 
 	xroce_lock(&cq->arm_lock);	/* or it may be another ring soon */
 	ring = cq->map.ring;
@@ -82,8 +91,20 @@ int xroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	else
 		__atomic_store_n(&ring->arm, XROCE_ARM_NEXT, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	there = __atomic_load_n(&ring->prod, __ATOMIC_RELAXED) !=
+		__atomic_load_n(&ring->cons, __ATOMIC_RELAXED);
 	xroce_unlock(&cq->arm_lock);
-	return 0;
+	if (!there || __atomic_load_n(&cq->told, __ATOMIC_RELAXED))
+		return 0;
+	return ibv_cmd_req_notify_cq(ibcq, solicited_only);
+}
+
+/**
+ * xroce_cq_event() - ibv_get_cq_event() has got one
+ */
+void xroce_cq_event(struct ibv_cq *ibcq)
+{
+	cq_told(to_xcq(ibcq), true);
 }
 
 /**
@@ -132,11 +153,13 @@ static int cq_start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 		return EINVAL;
 	xroce_lock(&cq->lock);
 	if (cq_prod(cq) == cq->cons) {
+		cq_told(cq, false);
 		xroce_unlock(&cq->lock);
 		return ENOENT;
 	}
 	cq_load(cq);
 	cq->polling = true;
+	cq_told(cq, true);
 	return 0;
 }
 
@@ -158,6 +181,7 @@ static void cq_end_poll(struct ibv_cq_ex *ibcq)
 
 	cq_set_cons(cq, cq->cons + 1);
 	cq->polling = false;
+	cq_told(cq, false);
 	xroce_unlock(&cq->lock);
 }
 

@@ -271,6 +271,7 @@ static const struct verbs_context_ops xroce_context_ops = {
 	.attach_mcast = ibv_cmd_attach_mcast,
 	.bind_mw = xroce_bind_mw,
 	.close_xrcd = xroce_close_xrcd,
+	.cq_event = xroce_cq_event,
 	.create_ah = xroce_create_ah,
 	.create_cq = xroce_create_cq,
 	.create_cq_ex = xroce_create_cq_ex,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * The provider's objects and what its files offer each other. A mapped ring is
- * shared with the kernel, so its four indices are only touched by the functions
- * here; everything else of an object belongs to the lock that it names.
+ * shared with the kernel, so its head is only touched by atomics; everything else of
+ * an object belongs to the lock that it names.
  */
 #ifndef XROCE_PROVIDER_H
 #define XROCE_PROVIDER_H
@@ -75,6 +75,8 @@ struct xroce_pd {
  *	@lock
  * @cons: the true consumer index; the ring's copy lags while a poll goes on
  * @cqe: the element that ibv_wc_read_*() read, the first, while @polling
+ * @told: of an event since the last poll, or an extended one is under way: who asks
+ *	for the next one polls after it. Atomic
  */
 struct xroce_cq {
 	struct verbs_cq vcq;
@@ -85,6 +87,7 @@ struct xroce_cq {
 	uint32_t cons;
 	const struct xroce_cqe *cqe;
 	bool polling;
+	bool told;
 };
 
 /**
@@ -310,6 +313,7 @@ int xroce_resize_cq(struct ibv_cq *cq, int cqe);
 int xroce_destroy_cq(struct ibv_cq *cq);
 int xroce_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int xroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+void xroce_cq_event(struct ibv_cq *cq);
 void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn);
 
 /* srq.c */

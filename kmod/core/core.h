@@ -114,14 +114,17 @@ struct xroce_mr {
 
 /**
  * struct xroce_cq - a completion queue's core part
- * @lock: irqsave, held to write one element: guards @prod, @overrun and slots
+ * @lock: irqsave, held to write one element, or to move all to another ring: guards
+ *	the others but for @dev, and slots
  * @mask: depth - 1
  * @prod: the true producer index; the ring's copy is for the user
+ * @solicited: one past the last that an event was asked for by its sender, or an error
  */
 struct xroce_cq {
-	spinlock_t lock;		/* prod, overrun, slots */
+	spinlock_t lock;		/* all but dev */
 	u32 mask;
 	u32 prod;
+	u32 solicited;
 	bool overrun;
 	struct xroce_ring *ring;
 	struct xroce_dev *dev;
@@ -139,7 +142,8 @@ struct xroce_rwqe {
 
 /**
  * struct xroce_rq - a receive queue, a QP's own or shared
- * @lock: irqsave, held to copy one element: guards @cons and @limit
+ * @lock: irqsave, held to copy one element, or to move all to another ring: guards
+ *	@cons, @limit, @ring and @mask
  * @cons: the true consumer index
  * @pd: whose memory its requests may name; NULL: the QP's
  * @limit: shared: xroce_env_srq_limit() once when fewer are left, 0: never
@@ -147,7 +151,7 @@ struct xroce_rwqe {
  * @cq: XRC: where what it receives completes
  */
 struct xroce_rq {
-	spinlock_t lock;		/* cons */
+	spinlock_t lock;		/* cons, limit, ring, mask */
 	u32 mask;
 	u32 stride;
 	u32 max_sge;
@@ -509,7 +513,7 @@ struct xroce_qp {
  * @vlan: the tag it came with, priority and VLAN, or XROCE_NO_VLAN
  * @vid: VLAN above the link's netdev that it came by, or 0
  * @ce: the network marked congestion
- * @looped: this host's own, never out of its memory: without an ICRC
+ * @from: the QP of this host that it is of, never out of its memory: without an ICRC; or 0
  * @known: XROCE_KNOWN of them, this CPU's alone, or NULL
  * @is: the one of them that it begins as, or NULL
  * @whole: to be known of those that begin so, see &struct xroce_known
@@ -525,10 +529,10 @@ struct xroce_rx {
 	u32 len;
 	u32 whole;
 	u32 gen;
+	u32 from;
 	u16 vlan;
 	u16 vid;
 	bool ce;
-	bool looped;
 	u8 verdict;
 };
 
@@ -628,7 +632,7 @@ void xroce_qp_flush(struct xroce_qp *qp);
 /* tx.c */
 void xroce_qp_run(struct xroce_qp *qp);
 void xroce_qp_timer(struct xroce_qp *qp);
-/* tx.c: build, under the QP's lock. */
+/* net.c: under the QP's lock. */
 struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn, u32 ext_len,
 				    u32 payload_len);
 
@@ -636,7 +640,7 @@ struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn, u32 ex
 bool xroce_req_pull(struct xroce_qp *qp);
 struct xroce_frame *xroce_req_next(struct xroce_qp *qp);
 void xroce_req_rewind(struct xroce_qp *qp, u32 psn);
-void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f);
+void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f, bool looked);
 void xroce_req_advance(struct xroce_qp *qp, u32 psn);
 void xroce_req_arm(struct xroce_qp *qp);
 bool xroce_req_timer(struct xroce_qp *qp, u64 now);
@@ -690,6 +694,7 @@ bool xroce_rx_icrc_ok(struct xroce_rx *rx);
 void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev,
 		   struct xroce_ring *ring, u32 depth);
 int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth);
+bool xroce_cq_armed(struct xroce_ring *ring, bool solicited);
 bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited);
 
 /* rq.c */
@@ -794,7 +799,7 @@ static inline bool xroce_av_match(const struct xroce_av *av, const u8 *l3)
 /* Did a packet come from the peer of this path to its address, by its VLAN. */
 static inline bool xroce_rx_from(const struct xroce_rx *rx, const struct xroce_av *av)
 {
-	return xroce_av_match(av, rx->l3) && (rx->vid == av->vid || rx->looped);
+	return xroce_av_match(av, rx->l3) && (rx->vid == av->vid || rx->from);
 }
 
 /* Is an answer owed to the peer. */
@@ -821,14 +826,6 @@ static inline struct xroce_frame *xroce_frame_ext(struct xroce_frame *f, const v
 	if (f)
 		memcpy(f->seg[0].p + f->payload - before - len, ext, len);
 	return f;
-}
-
-/* End the use of what xroce_mr_get() has returned. */
-static inline void xroce_mr_put(struct xroce_mr *mr)
-{
-	/* Pairs with the last barrier of xroce_mr_claim(). */
-	smp_mb__before_atomic();
-	atomic_dec(&mr->users);
 }
 
 static inline u32 xroce_mtu(const struct xroce_qp *qp)

@@ -80,7 +80,12 @@ int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth)
 	return err;
 }
 
-static bool xroce_cq_armed(struct xroce_ring *ring, bool solicited)
+/**
+ * xroce_cq_armed() - is an event asked for; then it is no more
+ * @ring: the queue's
+ * @solicited: for a completion that was solicited, or an error
+ */
+bool xroce_cq_armed(struct xroce_ring *ring, bool solicited)
 {
 	u32 arm = READ_ONCE(ring->arm);
 
@@ -123,7 +128,9 @@ bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 		smp_store_release(&ring->prod, ++cq->prod);
 		/* Pairs with the barrier between arming and the last look. */
 		smp_mb();
-		event = xroce_cq_armed(ring, solicited || cqe->status);
+		if (solicited || cqe->status)
+			cq->solicited = cq->prod;
+		event = xroce_cq_armed(ring, cq->solicited == cq->prod);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (overrun) {

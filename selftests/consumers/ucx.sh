@@ -17,12 +17,12 @@ cd "$(dirname "$0")" || exit 1
 # that its rc over plain verbs has not
 NO_FLUSH='flush\(remote\) is not supported|error during flush: Unsupported operation'
 
-# perf TRANSPORT TEST SIZE COUNT - its last line: count, latencies, MB/s
+# perf TRANSPORT TEST SIZE COUNT [OPTION...] - its last line: count, latencies, MB/s
 perf() {
 	local said
 	if ! said=$(ends 'tcp_listens 13337' env UCX_TLS="$1" ucx_perftest -P 0 -- \
 			env UCX_TLS="$1" ucx_perftest -P 0 "$ADDR2" -t "$2" -s "$3" \
-			-n "$4" -w 10 -f -v 2>&1) ||
+			-n "$4" -w 10 -f -v "${@:5}" 2>&1) ||
 	   grep -vE "$NO_FLUSH" <<<"$said" | grep -q ERROR; then
 		echo "$said"
 		return 1
@@ -69,6 +69,10 @@ for tls in ${UCX:-rc ud}; do
 		set -- $t
 		measure "$label: $tls $1, $2 bytes" perf "$tls" "$@"
 	done
+	# it asks for an event and sleeps without another look
+	[[ $DEVTYPE1$DEVTYPE2 == *rxe* ]] ||
+		measure "$label: $tls tag_lat, 8 bytes, asleep meanwhile" \
+			perf "$tls" tag_lat 8 2000 -E sleep
 	measure "$label: $tls io_demo, contents checked" demo "$tls"
 	measure "$label: $tls io_demo -A, contents checked" demo "$tls" -A
 done

@@ -199,8 +199,58 @@ static void test_arm(void)
 	ring->arm = XROCE_ARM_NONE;
 	xroce_req_notify_cq(&cq->vcq.cq, 77);
 	TAP_CHECK(bad, ring->arm == XROCE_ARM_SOLICITED, "any value is true");
+	TAP_CHECK(bad, !fake.armed, "a call for an empty queue");
 	tear_down();
 	tap_ok(!bad, "arming asks for what was asked");
+}
+
+/* What is there is made an event of by a call, unless one has told of it. */
+static void test_there(void)
+{
+	struct ibv_poll_cq_attr none = {};
+	struct ibv_cq_ex *ex;
+	struct ibv_cq *ibcq;
+	struct ibv_wc wc[16];
+	int bad = 0;
+
+	set_up(NULL);
+	ibcq = &cq->vcq.cq;
+	ex = &cq->vcq.cq_ex;
+	put(1);
+	TAP_CHECK(bad, !xroce_req_notify_cq(ibcq, 1) && fake.armed == 1 &&
+		  fake.solicited_only == 1, "no call: %d", fake.armed);
+	TAP_CHECK(bad, !xroce_req_notify_cq(ibcq, 0) && fake.armed == 2 &&
+		  fake.solicited_only == 0, "nor for any: %d", fake.armed);
+	fake.fail_cmd = EIO;
+	TAP_CHECK(bad, xroce_req_notify_cq(ibcq, 0) == EIO, "an error lost");
+	fake.fail_cmd = 0;
+	fake.armed = 0;
+	xroce_cq_event(ibcq);
+	TAP_CHECK(bad, !xroce_req_notify_cq(ibcq, 0) && !fake.armed &&
+		  ring->arm == XROCE_ARM_NEXT, "what an event told of, again");
+	TAP_CHECK(bad, poll_cq(4, wc) == 1, "poll");
+	TAP_CHECK(bad, !xroce_req_notify_cq(ibcq, 0) && !fake.armed, "nothing is there");
+	put(1);
+	TAP_CHECK(bad, !xroce_req_notify_cq(ibcq, 0) && fake.armed == 1,
+		  "an event tells of what came after the poll: %d", fake.armed);
+	xroce_cq_event(ibcq);
+	put(1);
+	TAP_CHECK(bad, !ibv_start_poll(ex, &none), "start");
+	TAP_CHECK(bad, !xroce_req_notify_cq(ibcq, 0) && fake.armed == 1,
+		  "a call inside a poll");
+	ibv_end_poll(ex);
+	TAP_CHECK(bad, !xroce_req_notify_cq(ibcq, 0) && fake.armed == 2,
+		  "what an extended poll left: %d", fake.armed);
+	xroce_cq_event(ibcq);
+	TAP_CHECK(bad, poll_cq(4, wc) == 1 && ibv_start_poll(ex, &none) == ENOENT,
+		  "the rest");
+	xroce_cq_event(ibcq);
+	TAP_CHECK(bad, ibv_start_poll(ex, &none) == ENOENT, "nothing");
+	put(1);
+	TAP_CHECK(bad, !xroce_req_notify_cq(ibcq, 0) && fake.armed == 3,
+		  "an empty extended poll is a poll: %d", fake.armed);
+	tear_down();
+	tap_ok(!bad, "what is there when it is asked for is told of");
 }
 
 /*
@@ -295,6 +345,7 @@ int main(void)
 	test_poll();
 	test_extended();
 	test_arm();
+	test_there();
 	test_clean();
 	test_clean_in_poll();
 	return tap_end();

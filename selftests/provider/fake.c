@@ -115,6 +115,13 @@ int ibv_cmd_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send
 	return 0;
 }
 
+int ibv_cmd_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	fake.armed++;
+	fake.solicited_only = solicited_only;
+	return fake.fail_cmd;
+}
+
 struct xroce_ring *fake_ring_of(const struct xroce_map *m)
 {
 	return m->ring;

@@ -37,6 +37,7 @@ struct fake_ring {
  * @active_mtu: of the port; @fail_port: errno of asking for it
  * @modify_mask: of the last modify of a QP or SRQ
  * @limit: of the SRQ
+ * @armed: how often a CQ's event was asked for by a call, and how the last time
  * @meanwhile: what another thread does when the kernel has done its part of a modify
  */
 extern struct fake {
@@ -60,6 +61,8 @@ extern struct fake {
 	int fail_port;
 	int modify_mask;
 	uint32_t limit;
+	int armed;
+	int solicited_only;
 	void (*meanwhile)(void);
 } fake;
 

@@ -473,6 +473,19 @@ uint32_t kernel_doorbells(void)
 	return READ_ONCE(doorbells);
 }
 
+void kernel_notify(int i)
+{
+	struct xroce_cq *cq = &cqs[i];
+	unsigned long flags;
+	bool event;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	event = xroce_cq_armed(cq->ring, true);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (event)
+		xroce_env_cq_event(cq);
+}
+
 bool kernel_event(int i, int seconds)
 {
 	struct timespec end;

@@ -31,6 +31,7 @@ void kernel_region(void);
 bool kernel_invalidate(int i);
 /* Any thread */
 void kernel_doorbell(int i);
+void kernel_notify(int i);
 bool kernel_event(int i, int seconds);
 uint32_t kernel_doorbells(void);
 

@@ -45,6 +45,8 @@ static inline void pause_now_and_then(void)
 #define smp_mb__after_atomic()	smp_mb()
 #define barrier()		__asm__ __volatile__("" ::: "memory")
 #define cpu_relax()		barrier()
+#define xroce_env_pin()		((void)0)
+#define xroce_env_unpin()	((void)0)
 #define cmpxchg(p, o, n) ({ \
 	__typeof__(*(p)) cx_old = (o); \
 	__atomic_compare_exchange_n(p, &cx_old, n, 0, __ATOMIC_SEQ_CST, \
