@@ -133,9 +133,16 @@ static void dmabuf_detach(struct dma_buf_attachment *attach)
  */
 static int mr_map_dmabuf(struct xroce_kmr *kmr, int fd, u64 offset, u64 length, int access)
 {
-	struct dma_buf *dmabuf = dma_buf_get(fd);
+	struct dma_buf *dmabuf;
 	int err;
 
+	/*
+	 * So UCX, libfabric and NCCL ask whether memory of GPUs can be registered, and
+	 * take any other error for a yes: it cannot, where the CPU does not reach it.
+	 */
+	if (fd == -1)
+		return -EOPNOTSUPP;
+	dmabuf = dma_buf_get(fd);
 	if (IS_ERR(dmabuf))
 		return PTR_ERR(dmabuf);
 	err = dmabuf_check(dmabuf, offset, length, access);
@@ -184,7 +191,7 @@ static void mr_unmap_dmabuf(struct xroce_kmr *kmr)
 /* A hint that is not ours to follow may be given, a right may not. */
 static int mr_check(u64 length, u64 iova, int access)
 {
-	if (access & ~(XROCE_MR_ACCESS | IB_ACCESS_OPTIONAL))
+	if (access & ~(XROCE_MR_ACCESS | IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL))
 		return -EOPNOTSUPP;
 	/* The last byte may be the last there is. */
 	return length && iova + length - 1 < iova ? -EINVAL : 0;

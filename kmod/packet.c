@@ -64,15 +64,24 @@ static noinline void read_parts(struct xroce_krx *krx, u32 off, void *dst, u32 l
  * @off: from the BTH on; off + len is inside
  * @dst: where to
  * @len: how many bytes
+ *
+ * The last of them are written last: there are programs that wait for the end of a
+ * WRITE, as NICs let them, but memcpy() may go backwards, or in no order at all.
  */
 void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 {
 	struct xroce_krx *krx = container_of(rx, struct xroce_krx, rx);
+	u32 front = len > sizeof(u64) ? len - sizeof(u64) : 0;
 
-	if (off + len <= krx->linear)
-		memcpy(dst, krx->bth + off, len);
-	else
-		read_parts(krx, off, dst, len);
+	if (off + len <= krx->linear) {
+		memcpy(dst, krx->bth + off, front);
+		smp_wmb();	/* pairs with what the program does that waits */
+		memcpy(dst + front, krx->bth + off + front, len - front);
+	} else {
+		read_parts(krx, off, dst, front);
+		smp_wmb();	/* the same */
+		read_parts(krx, off + front, dst + front, len - front);
+	}
 }
 
 static noinline u32 crc_parts(struct xroce_krx *krx, u32 crc, u32 off, u32 len)
@@ -161,7 +170,7 @@ static void krx_init(struct xroce_krx *krx, const u8 *l3, const u8 *bth, const v
 	krx->rx.vlan = XROCE_NO_VLAN;
 	krx->rx.vid = 0;
 	krx->rx.ce = INET_ECN_is_ce(xroce_l3_dsfield(l3));
-	krx->rx.looped = false;
+	krx->rx.from = 0;
 }
 
 /**
@@ -232,7 +241,7 @@ void xroce_rx_looped(struct xroce_link *link, struct xroce_frame *f)
 	krx.rx.vlan = f->l2_len == VLAN_ETH_HLEN ?
 		      ntohs(((struct vlan_ethhdr *)l2)->h_vlan_TCI) :
 		      ndev_vlan(link->ndev);
-	krx.rx.looped = true;
+	krx.rx.from = to_kframe(f)->kqp->qp.hot.qpn;
 	xroce_rx(&krx.rx);
 	/* For whoever looks it is as a wire would have brought it. A copy has it. */
 	if (trace_xroce_verdict_enabled() && f->route == XROCE_ROUTE_HOST)

@@ -93,7 +93,7 @@ bool xroce_env_neigh(struct xroce_rx *rx)
 	u8 class = 0;
 	bool ok;
 
-	if (rx->looped)
+	if (rx->from)
 		return true;
 	dst = way_back(link->net, rx->l3, krx->skb->dev->ifindex);
 	neigh = dst ? dst_neigh_lookup(dst, rx->l3 + (rx->l3[0] >> 4 == 4 ? 12 : 8)) : NULL;

@@ -8,6 +8,15 @@
 
 #include "core.h"
 
+/* End the use of what xroce_mr_get() has returned. */
+static inline void xroce_mr_put(struct xroce_mr *mr)
+{
+	/* Pairs with the last barrier of xroce_mr_claim(). */
+	smp_mb__before_atomic();
+	atomic_dec(&mr->users);
+	xroce_env_unpin();
+}
+
 /**
  * xroce_mr_get() - look up a key and begin to use its memory
  * @qp: the queue pair that asks
@@ -28,6 +37,7 @@ static inline struct xroce_mr *xroce_mr_get(struct xroce_qp *qp, const void *pd,
 
 	if (!mr)
 		return NULL;
+	xroce_env_pin();
 	atomic_inc(&mr->users);
 	/* Pairs with xroce_mr_claim(): it sees us, or we see it. */
 	smp_mb__after_atomic();

@@ -37,6 +37,7 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 	if (claimed)
 		xroce_mr_release(mr, done ? XROCE_KEY_INVALID : was);
 	atomic_set(&mr->windows, 0);
+	xroce_env_unpin();
 	return done;
 }
 

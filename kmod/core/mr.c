@@ -15,9 +15,12 @@
  */
 bool xroce_mr_claim(struct xroce_mr *mr, u32 state)
 {
+	xroce_env_pin();
 	/* Pairs with xroce_mr_get(): it sees this, or we see it. */
-	if (cmpxchg(&mr->state, state, XROCE_KEY_BUSY) != state)
+	if (cmpxchg(&mr->state, state, XROCE_KEY_BUSY) != state) {
+		xroce_env_unpin();
 		return false;
+	}
 	while (atomic_read(&mr->users))
 		cpu_relax();
 	/* What the last user wrote or read is done before memory is re-used. */
@@ -43,20 +46,26 @@ void xroce_mr_release(struct xroce_mr *mr, u32 state)
 	}
 	/* Pairs with the acquire in xroce_mr_get(). */
 	smp_store_release(&mr->state, state);
+	if (state != XROCE_KEY_BUSY)
+		xroce_env_unpin();
 }
 
 /**
  * xroce_mr_unbound() - keep windows from being bound to it, if none is
- * @mr: the region or window. Return: how many are; negative when it has gone
+ * @mr: the region or window. Return: how many are; negative when it has gone; 0: until
+ *	the pin is undone
  */
 int xroce_mr_unbound(struct xroce_mr *mr)
 {
 	int windows;
 
+	xroce_env_pin();
 	/* Somebody may be about to make it invalid: that is over soon. */
 	while ((windows = atomic_cmpxchg(&mr->windows, 0, -1)) < 0 &&
 	       READ_ONCE(mr->state) != XROCE_KEY_GONE)
 		cpu_relax();
+	if (windows)
+		xroce_env_unpin();
 	return windows;
 }
 
@@ -75,6 +84,7 @@ bool xroce_mr_end(struct xroce_mr *mr)
 	       !xroce_mr_claim(mr, XROCE_KEY_INVALID))
 		cpu_relax();	/* who has made it BUSY is soon done */
 	xroce_mr_release(mr, XROCE_KEY_GONE);
+	xroce_env_unpin();
 	return true;
 }
 

@@ -330,14 +330,14 @@ void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
 /**
  * xroce_req_untaken() - the device did not take a request: it is built anew
  * @qp: the queue pair
- * @f: what it was
+ * @f: what it was; @looked: the device was asked
  */
-void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
+void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f, bool looked)
 {
 	xroce_req_rewind(qp, f->psn);
 	qp->req.since_ackreq = f->since;
-	/* It is congestion all the same, of which nothing had to be lost. */
-	if (xroce_qp_reliable(qp))
+	/* Congestion, of which nothing had to be lost; but not where it was others' turn. */
+	if (looked && xroce_qp_reliable(qp))
 		xroce_cc_loss(qp, false);
 	if (f->again == XROCE_CNT_ASKED && qp->hot.next == f->psn)
 		qp->req.asking = true;
@@ -809,7 +809,7 @@ static struct xroce_swq *xroce_req_current(struct xroce_qp *qp)
 		e->npsn = max(DIV_ROUND_UP(e->len, xroce_mtu(qp)), 1u);
 		e->started = true;
 	}
-	/* It is inside, unless a program wrote what it liked in the hot block. */
+	/* It is inside, by all rules; if they err, nothing beside the request is read. */
 	if (e->npsn && ((qp->hot.next - e->psn) & XROCE_PSN_MASK) >= e->npsn) {
 		e->status = XROCE_WC_GENERAL_ERR;
 		return NULL;

@@ -221,6 +221,9 @@ static struct xroce_qp *xroce_rx_find(struct xroce_rx *rx)
 	rx->gen = smp_load_acquire(&qp->gen);
 	if (qp->hot.transport == XROCE_UD ? !xroce_env_local(rx) : !xroce_rx_from(rx, &qp->av))
 		return NULL;
+	/* A packet does not say which QP it is of: on a wire that has to do. */
+	if (rx->from && qp->hot.transport != XROCE_UD && rx->from != qp->hot.dest_qpn)
+		return NULL;
 	return qp;
 }
 

@@ -103,13 +103,13 @@ static void xroce_taken(struct xroce_qp *qp, const struct xroce_staged *f)
  * The device had no room: as if it had not been built. But nobody misses what
  * belongs to a connection that has been reset meanwhile.
  */
-static void xroce_untaken(struct xroce_qp *qp, u32 i, u32 life)
+static void xroce_untaken(struct xroce_qp *qp, u32 i, u32 life, bool looked)
 {
 	const struct xroce_staged *f = &qp->staged[i];
 
 	if (qp->resets == life) {
 		if (f->kind == XROCE_FRAME_REQ)
-			xroce_req_untaken(qp, f);
+			xroce_req_untaken(qp, f, looked);
 		else
 			xroce_resp_untaken(qp, f);
 	}
@@ -127,6 +127,9 @@ static void xroce_room(struct xroce_qp *qp)
 	struct xroce_req *req = &qp->req;
 
 	qp->full = 0;
+	/* Ended meanwhile: no clock is to run, not even into its next life. */
+	if (!xroce_qp_sends(qp))
+		return;
 	if (req->waiting && qp->hot.next != qp->hot.una &&
 	    (f->kind != XROCE_FRAME_REQ || f->psn != qp->hot.una ||
 	     f->again == XROCE_CNT_ASKED))
@@ -195,6 +198,8 @@ static noinline u64 xroce_turn_wait(struct xroce_qp *qp, bool looked)
 		wait = XROCE_FULL_WAIT;
 	if (!qp->since)
 		qp->since = now;
+	if (!looked)
+		return now + XROCE_FULL_WAIT;
 	qp->full = min_t(u8, qp->full + 1, XROCE_FULL_MOST);
 	return now + wait;
 }
@@ -257,7 +262,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 		else if (less)
 			WRITE_ONCE(qp->dev->less, less - 1);
 		for (i = n; i-- > taken; )
-			xroce_untaken(qp, i, life);
+			xroce_untaken(qp, i, life, mine);
 		/* What nobody will acknowledge is done now that it is taken. */
 		if (!xroce_qp_reliable(qp) && qp->resets == life && xroce_qp_sends(qp))
 			xroce_req_advance(qp, qp->hot.next);
@@ -296,23 +301,25 @@ void xroce_qp_timer(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 	u64 now = xroce_env_now();
-	bool ended;
+	bool much;
 
 	spin_lock(&qp->lock);
 	if (qp->dead) {
 		spin_unlock(&qp->lock);
 		return;
 	}
-	if (req->rnr_until && now >= req->rnr_until)
+	/* All that it had out, once more. */
+	much = req->rnr_until && now >= req->rnr_until;
+	if (much)
 		req->rnr_until = 0;
 	else if (req->rnr_until)
 		xroce_env_timer(qp, req->rnr_until);
 	if (xroce_req_timer(qp, now))
 		xroce_comp_expired(qp);
-	ended = qp->hot.state == XROCE_QPS_ERR;
+	much |= qp->hot.state == XROCE_QPS_ERR;
 	spin_unlock(&qp->lock);
-	/* Of many QPs they may go off at once, and what is to be flushed has time. */
-	if (ended)
+	/* Of many QPs they may go off at once: what there is much of is others' work too. */
+	if (much)
 		xroce_env_defer(qp);
 	else
 		xroce_qp_run(qp);

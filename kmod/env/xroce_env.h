@@ -16,6 +16,7 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
+#include <linux/preempt.h>
 #include <linux/processor.h>
 #include <linux/spinlock.h>
 #include <linux/stddef.h>
@@ -28,6 +29,18 @@
 
 /* In place: it is done several times a packet. Any context. */
 #define xroce_env_count(dev, c, n)	this_cpu_add((dev)->count[c], n)
+
+/*
+ * Who is waited for by others that spin stays on its CPU, where BH off does not see to
+ * that. Nests; no lock is taken in between.
+ */
+#ifdef CONFIG_PREEMPT_RT
+#define xroce_env_pin()		preempt_disable()
+#define xroce_env_unpin()	preempt_enable()
+#else
+#define xroce_env_pin()		do { } while (0)
+#define xroce_env_unpin()	do { } while (0)
+#endif
 
 /* Ring indices, atomics on user memory and times are single 64-bit accesses. */
 #ifndef CONFIG_64BIT

@@ -25,6 +25,8 @@ void sim_bug(const char *file, int line, const char *what)
 	abort();
 }
 
+int sim_pins;
+
 void sim_lock_init(spinlock_t *l, const char *name)
 {
 	l->held = false;

@@ -222,11 +222,69 @@ static void run_starved(u64 seed)
 	sim_world_free();
 }
 
+#define APART_ROOM	64
+#define APART_NS	4000		/* a packet of the others */
+#define APART_TIME	(10 * SIM_MS)
+
+static struct {
+	u32 n;
+	u64 since;
+} apart;
+
+/* The first one's queue, as another CPU's, has always room; the others share one. */
+static u32 take_apart(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	u64 gone = (sim_now() - apart.since) / APART_NS;
+
+	(void)f;
+	W->cfg.full = 0;
+	if (ep == crowd.ep[0] || number_of(ep) == crowd.qps)
+		return n;
+	apart.since += gone * APART_NS;
+	apart.n -= gone < apart.n ? gone : apart.n;
+	n = min(n, APART_ROOM - apart.n);
+	apart.n += n;
+	return n;
+}
+
+static u32 sent_by_first(u64 time)
+{
+	u32 from = crowd.ep[0]->wire.una;
+
+	sim_run_until(sim_now() + time);
+	return (crowd.ep[0]->wire.una - from) & XROCE_PSN_MASK;
+}
+
+static void run_apart(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	u32 alone, beside, i;
+
+	(void)seed;
+	memset(&apart, 0, sizeof(apart));
+	begin_crowd(&cfg, XROCE_WR_RDMA_WRITE, APART_ROOM);
+	W->cfg.rate = 0;
+	W->cfg.turn = 50 * SIM_US;
+	W->cfg.delay = 100 * SIM_US;
+	W->take = take_apart;
+	add(0);
+	sent_by_first(APART_TIME);
+	alone = sent_by_first(APART_TIME);
+	for (i = 0; i < 16; i++)
+		add(0);
+	sent_by_first(3 * APART_TIME);
+	beside = sent_by_first(APART_TIME);
+	sim_check(beside * 2 >= alone, "%u packets beside them, %u alone", beside, alone);
+	sim_world_free();
+}
+
 const struct sim_scenario sim_crowd_scenarios[] = {
 	{ "crowd", "four QPs whose windows the device has no room for", run_few, 0, 2 },
 	{ "crowd-reads", "four QPs with responses that the device has no room for", run_reads,
 	  0, 2 },
 	{ "crowd-starved", "a WRITE beside READs of the peer without end", run_starved, 0, 1 },
+	{ "crowd-apart", "one whose queue has room, beside those whose has not", run_apart,
+	  0, 1 },
 	{ "crowd-many", "forty QPs, and no room for the least window of each", run_many,
 	  0, 1 },
 	{ "crowd-late", "timers of some that come late", run_late, 0, 1 },

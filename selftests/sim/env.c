@@ -12,6 +12,8 @@ static u32 held;		/* 1 << rank */
 static int bh_off;
 static u32 irq_off;
 
+int sim_pins;
+
 void sim_lock_init(spinlock_t *l, const char *name)
 {
 	l->name = name;
@@ -32,6 +34,8 @@ void sim_lock(spinlock_t *l, enum sim_lock_how how, const char *file, int line)
 		lock_bug(l, file, line, "not initialised");
 	if (l->held)
 		lock_bug(l, file, line, "deadlock: held already");
+	if (sim_pins)
+		lock_bug(l, file, line, "taken by who others spin for");
 	if (held >> l->rank)
 		lock_bug(l, file, line, "out of order");
 	if (how == SIM_LOCK_BH)
@@ -103,6 +107,7 @@ void sim_env_check_idle(void)
 {
 	sim_check(!held, "the core returned with a lock held (%x)", held);
 	sim_check(!irq_off, "the core returned with interrupts off");
+	sim_check(!sim_pins, "the core returned %d times pinned", sim_pins);
 }
 
 static struct sim_ep *ep_of(struct xroce_qp *qp)
@@ -706,6 +711,8 @@ bool sim_step(void)
 	struct sim_event ev;
 	struct sim_ep *ep;
 	struct sim_cq *cq;
+	bool room;
+	u64 sent;
 
 	if (!sim_pop(&ev))
 		return false;
@@ -721,7 +728,13 @@ bool sim_step(void)
 		ep->timer_at = 0;
 		wire_timer(ep);
 		sim_core_enter();
+		/* Many timers may be one interrupt's: but for room, each does little. */
+		room = ep->qp.full || ep->qp.since;
+		sent = node_of(ep->qp.dev)->cnt[XROCE_CNT_TX_PKTS];
 		xroce_qp_timer(&ep->qp);
+		sent = node_of(ep->qp.dev)->cnt[XROCE_CNT_TX_PKTS] - sent;
+		sim_check(sent <= XROCE_BATCH || room || W->cfg.smp,
+			  "%llu packets by a timer", (unsigned long long)sent);
 		sim_core_leave();
 		unrel_idle(ep);
 		break;

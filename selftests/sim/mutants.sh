@@ -294,7 +294,10 @@ bug ud-turn tx "if (!xroce_qp_reliable(qp))\n\t\t\tmine = xroce_turn_mine(qp);\n
 bug turn-less tx 'if (taken < n && mine && ' 'if (taken < n && '
 bug ask-forgotten req '|| !xroce_req_ask(qp))' '|| 1)'
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
-bug untaken-lost tx 'xroce_req_untaken(qp, f);' ';'
+bug others-turn req 'if (looked && xroce_qp_reliable' 'if (xroce_qp_reliable'
+bug ended-clock tx 'if (!xroce_qp_sends(qp))\n\t\treturn;\n\tif (req->waiting' 'if (req->waiting'
+bug rnr-at-once tx 'if (much)\n\t\txroce_env_defer' 'if (qp->hot.state == XROCE_QPS_ERR)\n\t\txroce_env_defer'
+bug untaken-lost tx 'xroce_req_untaken(qp, f, looked);' ';'
 bug untaken-unasked req 'if (f->again == XROCE_CNT_ASKED && ' 'if (0 && '
 bug never-less tx 'XROCE_BATCH - less;' 'XROCE_BATCH;'
 bug not-again tx '		qp->again = true;

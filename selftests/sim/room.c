@@ -320,6 +320,62 @@ static u32 take_expired(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 	return n;
 }
 
+/*
+ * What was full takes a burst, and meanwhile another CPU ends the QP: no clock of what
+ * is forgotten runs, into whatever the QP is next.
+ */
+static void end_it(void *ep)
+{
+	room.done = room.ep->in_xmit;
+	sim_ep_state(ep, room.until ? XROCE_QPS_RESET : XROCE_QPS_ERR);
+}
+
+static u32 take_ended(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)f;
+	if (ep != room.ep || !room.first)
+		return n;
+	room.first--;
+	if (room.first == 1)
+		return 0;
+	if (!room.first)
+		sim_at(sim_now(), SIM_EV_FN, end_it, ep, 0);
+	return n;
+}
+
+static void run_ended(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.mtu_shift = 8;
+	cfg.full = 10000;
+	cfg.retry_cnt = 0;
+	cfg.timeout = 12;
+	cfg.smp = 10000;
+	ep = begin(&cfg);
+	ep->expect_err = true;
+	W->checks_off = true;
+	W->drop = sim_drop_all;
+	W->take = take_ended;
+	room.first = 3;
+	room.until = sim_below(2);
+	post(ep, XROCE_WR_RDMA_WRITE, 3 << 8);
+	post(ep, XROCE_WR_RDMA_WRITE, 3 << 8);
+	sim_run_until(sim_now() + timeout_of(&cfg) / 2);
+	sim_check(room.done, "not while a third burst is sent");
+	sim_check(!ep->qp.req.waiting, "a clock runs in state %u", ep->qp.hot.state);
+	if (room.until)
+		sim_ep_state(ep, XROCE_QPS_INIT);
+	sim_run_until(sim_now() + SIM_SEC);
+	is(TIMEOUT, 0);
+	is(RETRY_EXC, 0);
+	sim_check(ep->qp.hot.state == (room.until ? XROCE_QPS_INIT : XROCE_QPS_ERR),
+		  "state %u", ep->qp.hot.state);
+	sim_world_free();
+}
+
 static void ring_bell(void *ep)
 {
 	sim_doorbell(ep);
@@ -361,6 +417,7 @@ const struct sim_scenario sim_room_scenarios[] = {
 	  20 },
 	{ "room-others", "a loss is seen, though answers come and go", run_others, 0, 10 },
 	{ "room-expired", "its timer goes off as a full device takes it", run_expired, 0, 4 },
+	{ "room-ended", "its QP ends as a full device takes it", run_ended, 0, 10 },
 	{ "meanwhile", "posted while a burst is with the device: sent next", run_meanwhile, 0, 10 },
 	{ "sqd-resources", "READs forgotten in SQD while one is answered",
 	  run_resources, 0, 40 },

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Data by either way to post and either way to poll. One thread.
+ * Data by either way to post and either way to poll. One thread, but for one that
+ * waits for what a WRITE writes.
  */
 #include <endian.h>
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -238,6 +240,99 @@ bool test_inline(void)
 	if (ok && !post_wr(p.qp[0], &wr)) {
 		why("%u bytes inline were taken", sge.length);
 		ok = false;
+	}
+	pair_free(&p);
+	return ok;
+}
+
+#define ORDER_LEN	4000
+#define ORDER_LAST	(ORDER_LEN / 1024 * 1024)	/* where its last packet begins */
+#define ORDER_ROUNDS	2048
+
+/**
+ * struct order - who waits for the last byte of each WRITE, and then looks at all
+ * @done: rounds that it has seen; @torn: those of which something was not there
+ * @end: it is to wait no more
+ */
+struct order {
+	int done;
+	int torn;
+	bool end;
+};
+
+static bool all_is(const char *there, char fill)
+{
+	int i;
+
+	for (i = 0; i < ORDER_LEN; i++)
+		if (__atomic_load_n(there + i, __ATOMIC_RELAXED) != fill)
+			return false;
+	return true;
+}
+
+static void *wait_for_last(void *arg)
+{
+	struct order *o = arg;
+	char *there, fill;
+	int n;
+
+	for (n = 0; n < ORDER_ROUNDS; n++) {
+		there = buf + BUF_SIZE + n % 256;
+		fill = n % 100 + 1;
+		while (__atomic_load_n(there + ORDER_LEN - 1, __ATOMIC_ACQUIRE) != fill)
+			if (__atomic_load_n(&o->end, __ATOMIC_RELAXED))
+				return NULL;
+		/* At once: what goes backwards has come that far last */
+		o->torn += __atomic_load_n(there + ORDER_LAST, __ATOMIC_RELAXED) != fill ||
+			   !all_is(there, fill);
+		__atomic_store_n(&o->done, n + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* Wherever it comes to be: a copy may go in either direction, as addresses have it. */
+static bool order(struct pair *p, struct order *o)
+{
+	struct ibv_sge sge = sge_of(0, 0, ORDER_LEN);
+	struct ibv_send_wr wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma.rkey = mr->rkey,
+	};
+	struct ibv_wc wc;
+	time_t start;
+	int n;
+
+	for (n = 0; n < ORDER_ROUNDS; n++) {
+		memset(buf, n % 100 + 1, ORDER_LEN);
+		memset(buf + BUF_SIZE, 0, ORDER_LEN + 256);
+		wr.wr.rdma.remote_addr = sge_of(1, n % 256, 0).addr;
+		NEED(!post_wr(p->qp[0], &wr), "post_send: %s", strerror(errno));
+		TRY(reap(p->cq[0], &wc, 1, IBV_WC_SUCCESS));
+		start = time(NULL);
+		while (__atomic_load_n(&o->done, __ATOMIC_ACQUIRE) <= n)
+			NEED(time(NULL) - start < WAIT_S, "not seen");
+	}
+	NEED(!o->torn, "%d of %d were seen in part behind their last byte", o->torn,
+	     ORDER_ROUNDS);
+	return true;
+}
+
+bool test_order(void)
+{
+	struct order o = {};
+	pthread_t waiter;
+	struct pair p;
+	bool ok;
+
+	memset(buf, 0, 2 * BUF_SIZE);
+	ok = pair_make(&p, 64) && !pthread_create(&waiter, NULL, wait_for_last, &o);
+	if (ok) {
+		ok = order(&p, &o);
+		__atomic_store_n(&o.end, true, __ATOMIC_RELAXED);
+		pthread_join(waiter, NULL);
 	}
 	pair_free(&p);
 	return ok;

@@ -227,7 +227,9 @@ static bool refusals(struct pair *p, struct share *s)
 {
 	struct ibv_mr *r;
 
-	TRY(no("no file", reg(-1, 0, PAGE, 0, 0), EBADF));
+	/* Programs' question about GPUs' memory */
+	TRY(no("no file", reg(-1, 0, PAGE, 0, 0), EOPNOTSUPP));
+	TRY(no("a closed file", reg(1023, 0, PAGE, 0, 0), EBADF));
 	TRY(no("another file", reg(s->memfd, 0, PAGE, 0, 0), EINVAL));
 	TRY(no("one byte too many", reg(s->fd, 0, SIZE + 1, 0, 0), EINVAL));
 	r = reg(s->fd, SIZE - 1, 2, PAGE - 1, 0);

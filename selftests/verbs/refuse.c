@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * What other devices have and this one has not: each is refused with the error
- * that docs/concepts.md names, and by ibv_query_device() not advertised. One thread.
+ * that docs/concepts.md names, and by ibv_query_device() not advertised. And what a
+ * QP hears from whom. One thread.
  */
+#include <unistd.h>
+
 #include "verbs.h"
 
 /* By pointer, as most of verbs: errno says why */
@@ -131,6 +134,54 @@ bool test_unsupported(void)
 	bool ok = pair_make(&p, 4) && queue_pairs(&p) && paths(&p) &&
 		  memory() && others(&p);
 
+	pair_free(&p);
+	return ok;
+}
+
+/*
+ * On a wire packets do not say which QP they are of; on one host it is known. A third
+ * QP, of the same addresses and with the right PSNs, says what A is to say to B.
+ */
+static bool stranger(struct pair *p, struct ibv_qp *third)
+{
+	struct ibv_sge sge = sge_of(0, 100, 8);
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+	};
+	struct ibv_wc wc;
+
+	TRY(qp_connect(third, p->qp[1]->qp_num, p->psn));
+	NEED(!post_recv(p, 1, 7, 0, 8), "post_recv");
+	memset(buf, 1, 8);
+	memset(buf + 100, 2, 8);
+	memset(buf + BUF_SIZE, 0, 8);
+	NEED(!post_wr(third, &wr), "post_send: %s", strerror(errno));
+	usleep(50000);
+	NEED(!ibv_poll_cq(p->cq[1], 1, &wc), "a third QP's SEND is received");
+	NEED(!post_simple(p, 0, IBV_WR_SEND, 3, 0, 8, IBV_SEND_SIGNALED), "post_send");
+	TRY(reap(p->cq[0], &wc, 1, IBV_WC_SUCCESS));
+	TRY(reap(p->cq[1], &wc, 1, IBV_WC_SUCCESS));
+	NEED(!memcmp(buf + BUF_SIZE, buf, 8), "received: %d", buf[BUF_SIZE]);
+	return true;
+}
+
+bool test_stranger(void)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *third = NULL;
+	struct pair p;
+	bool ok = pair_make(&p, 16);
+
+	if (ok) {
+		init.send_cq = p.cq[0];
+		init.recv_cq = p.cq[0];
+		third = ibv_create_qp(pd, &init);
+		ok = third && stranger(&p, third);
+	}
+	if (third)
+		ibv_destroy_qp(third);
 	pair_free(&p);
 	return ok;
 }

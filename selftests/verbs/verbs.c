@@ -433,6 +433,7 @@ int main(int argc, char **argv)
 	run("ibv_post_send: each operation", test_old_api);
 	run("ibv_wr: each operation", test_new_api);
 	run("inline data of every length", test_inline);
+	run("a WRITE's last bytes come last", test_order);
 	run("extended CQ", test_extended_cq);
 	run("a full queue", test_full);
 	run("RESET", test_reset);
@@ -450,6 +451,7 @@ int main(int argc, char **argv)
 	run("events of a QP whose peer asks for what it may not", test_qp_events);
 	run("the event of a connection's first packet", test_established);
 	run("what is not supported says so", test_unsupported);
+	run("a third QP is not heard as the peer", test_stranger);
 	run("FLUSH", test_flush_memory);
 	run("atomic WRITE", test_atomic_write);
 	run("memory window of type 1", test_window_1);

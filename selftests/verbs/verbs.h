@@ -89,6 +89,7 @@ bool same(int side, uint32_t off, uint32_t len, unsigned int seed);
 bool test_old_api(void);
 bool test_new_api(void);
 bool test_inline(void);
+bool test_order(void);
 bool test_extended_cq(void);
 /* life.c */
 bool test_full(void);
@@ -109,6 +110,7 @@ bool test_qp_events(void);
 bool test_established(void);
 /* refuse.c */
 bool test_unsupported(void);
+bool test_stranger(void);
 /* annex.c */
 bool test_flush_memory(void);
 bool test_atomic_write(void);

@@ -182,6 +182,11 @@ void sim_assert_held(const spinlock_t *l, const char *file, int line);
 #define local_bh_disable()	sim_bh(1, __FILE__, __LINE__)
 #define local_bh_enable()	sim_bh(-1, __FILE__, __LINE__)
 
+/* The CPUs' pins: no lock is taken meanwhile, none is left */
+extern int sim_pins;
+#define xroce_env_pin()		(sim_pins++)
+#define xroce_env_unpin()	(sim_pins--)
+
 #define get_unaligned(p) ({ \
 	struct gu { __typeof__(*(p)) v; } __packed; \
 	const struct gu *gu = (const void *)(p); \
