@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All differences between the kernels that the module builds for: 6.12 and newer,
- * as tested (README). Macros and inline functions only; the newer kernel's form is
+ * The differences between the kernels that the module builds for: 6.12 and newer,
+ * as tested (README), but for arguments more (ib_mr.c, counter.c) and who reports a
+ * port's state (link.c). Macros and inline functions only; the newer kernel's form is
  * the one used. XROCE_HAVE_* is what Kbuild has found in the kernel's headers.
  */
 #ifndef XROCE_COMPAT_H

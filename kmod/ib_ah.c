@@ -67,7 +67,8 @@ static bool path_loops(struct xroce_link *link, const union ib_gid *dgid,
  * @sport: UDP source port
  * @ecn: what the traffic class ends in: what is said of marks of congestion
  *
- * Any context. Return: 0, or -EINVAL: no RoCEv2 address, or not of one family.
+ * Any context. Return: 0, -EINVAL: no RoCEv2 address, or not of one family, or
+ * -ENODEV: the netdev has gone.
  */
 int xroce_path(struct xroce_link *link, struct xroce_av *av,
 	       const struct rdma_ah_attr *attr, u16 sport, u8 ecn)

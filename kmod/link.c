@@ -260,7 +260,8 @@ static struct xroce_link *link_alloc(struct net *net, struct net_device *ndev)
  * @ndev: held by the caller
  * @extack: or NULL, for an error to be logged
  *
- * Process context, without RTNL. Return: 0 or an error that @extack explains.
+ * Process context, without RTNL. Return: 0 or an error, which @extack explains where
+ * the number says too little.
  */
 int xroce_link_new(struct net *net, const char *name, struct net_device *ndev,
 		   struct netlink_ext_ack *extack)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tracepoints: what is asked for, what becomes of packets, how it ends. Each costs
- * nothing while nobody looks. They fire in the contexts of the core, with BH off,
- * xroce_completion with interrupts off too; arguments are valid during the call.
+ * nothing while nobody looks. They fire in the contexts of the core, with BH off;
+ * arguments are valid during the call.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM xroce

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What cannot be done where it comes up: runs of QPs, calls of handlers and
- * the frames that this host sends to itself. Each CPU has a NAPI on a dummy
- * netdev for them; anything is queued to the CPU one is on, from any context,
- * and polled in softirq with no lock held.
+ * the frames that this host sends to itself. Each CPU has a NAPI on a dummy netdev
+ * for them, polled in softirq with no lock held. What is queued goes to the CPU one
+ * is on, from any context, but for CQs that have a vector; frames, with BH off, to
+ * that of those that they follow.
  */
 #include <linux/bitops.h>
 #include <linux/cpumask.h>

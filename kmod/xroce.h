@@ -73,7 +73,7 @@ struct xroce_work;
  * @ndev: held from creation to destruction of the link
  * @net: the network namespace whose UDP socket serves the link; the link goes
  *	before it does. NULL until the socket is there
- * @active: port state as last reported
+ * @active: port state as last reported, where ib_core does not report it itself
  * @gids: addresses of this link, by hash, RCU for readers; ib_core has one writer at
  *	a time
  * @xdp: attachment made by rdmatool; the link holds the only lasting reference,
@@ -215,8 +215,8 @@ struct xroce_ibcq {
 /**
  * struct xroce_kqp - a queue pair's living part
  * @users: 1 for the owner, 1 while queued for a run, 1 while any frame is looped
- *	back and 1 for each query under way. Not for the timer: kqp_destroy()
- *	waits for it
+ *	back, 1 while the poller has it and 1 for each query and doorbell under way. Not
+ *	for the timer: kqp_destroy() waits for it
  * @queued: in a CPU's work list
  * @events: bits by &enum xroce_event: events to be raised by the next run
  * @mutex: one modify at a time; guards @attr
@@ -321,7 +321,7 @@ struct xroce_ibah {
 /**
  * struct xroce_kmr - a memory region or window
  * @mr: the core's part
- * @link, @pdn: of a window: whose it is, and its protection domain's number
+ * @link, @pdn: whose it is, and a window's protection domain's number
  * @umem: the user's memory that is pinned for it, or NULL
  * @attach, @map: to another device's memory, and where it is mapped; or NULL
  * @pages, @max_pages: fast registration: pages listed, and room for them
@@ -622,6 +622,7 @@ void bpf_xroce_end(struct xroce_pass *p, u32 how);
 /* nl.c: the generic netlink family. */
 int xroce_nl_init(void);
 void xroce_nl_exit(void);
+void xroce_link_xdp_detach(struct xroce_link *link);
 
 /**
  * struct xroce_nl_kind - how objects of a kind are dumped, under RCU
@@ -648,6 +649,5 @@ int xroce_nl_dump(struct sk_buff *skb, struct netlink_callback *cb,
 		  const struct xroce_nl_kind *kind);
 /* nl_res.c: what nldev tells of each object beyond its own. */
 extern const struct ib_device_ops xroce_res_ops;
-void xroce_link_xdp_detach(struct xroce_link *link);
 
 #endif /* XROCE_H */

@@ -39,7 +39,7 @@ static void put_32(struct ng_file *ng, u32 v)
 	put(ng, &v, sizeof(v));
 }
 
-/* Seconds or counts of 64 bits that are two of 32, as times are. */
+/* 64 bits that are two of 32, the upper first. */
 static void put_time(struct ng_file *ng, u64 ns)
 {
 	put_32(ng, ns >> 32);

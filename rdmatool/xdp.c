@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The XDP program of a link: loaded, attached and given to the module, which
- * alone keeps it. Its maps are pinned below /sys/fs/bpf/xroce for people to read;
+ * alone keeps it. Its counters are pinned below /sys/fs/bpf/xroce for people to read;
  * the program is not, since a pin would hold it, and it the module, after its link
  * is deleted. Owns the reason of the last failure.
  */

@@ -2,7 +2,8 @@
 /*
  * Every counter of a link: X(symbol, name, meaning). Names are those that
  * mlx5 and rdma_rxe users know where one exists. drop_* counts packets dropped,
- * each for one reason. Order is ABI of nothing: names are.
+ * each for one reason. Names are ABI; numbers only between a module and the tool that
+ * was built with it.
  */
 #ifndef XROCE_COUNTERS_H
 #define XROCE_COUNTERS_H

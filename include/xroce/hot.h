@@ -44,7 +44,7 @@ struct xroce_seen {
 /**
  * struct xroce_hot - what decides about a packet of a connected QP
  * @state: &enum xroce_qps
- * @transport: XROCE_RC, XROCE_XRC, XROCE_UC: upper bits of the opcodes it speaks
+ * @transport: XROCE_RC, _XRC, _UC or _UD: upper bits of the opcodes it speaks
  * @mtu_shift: log2 of the path MTU, 8..12
  * @una: requester: oldest PSN not acknowledged
  * @next: requester: next PSN to send; una <= next <= max

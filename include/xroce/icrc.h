@@ -2,7 +2,7 @@
 /*
  * The head of a RoCEv2 packet's invariant CRC (IBTA 7.8.1, Annex A17.3.3): what
  * stands before the variable part, with the fields that routers change set to
- * ones. The includer supplies the CRC: u32 crc(u32 crc, const void *p, size_t).
+ * ones. To make the CRC of it is the includer's.
  */
 #ifndef XROCE_ICRC_H
 #define XROCE_ICRC_H

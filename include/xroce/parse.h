@@ -9,7 +9,7 @@
 
 #include <xroce/opcode.h>
 
-/* Why a packet is malformed; also indices of the drop counters. */
+/* Why a packet is malformed. */
 enum xroce_parse_error {
 	XROCE_PARSE_OK,
 	XROCE_PARSE_SHORT,	/* headers, pad or ICRC do not fit */

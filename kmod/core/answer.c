@@ -208,7 +208,7 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 	struct xroce_rd *rd;
 	u32 acks;
 
-	/* Whatever the hot block says: a datagram QP has no peer to answer. */
+	/* Whatever a program left in the hot block: nobody answers at a UC QP. */
 	if (!xroce_qp_reliable(qp))
 		return NULL;
 	if (resp->cnp) {

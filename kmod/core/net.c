@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The packet around the transport headers: IP and UDP to send, the addresses of
- * what was received, the ICRC of both. Any context; frames belong to the caller.
+ * The packet around the transport headers: IP and UDP to send, the ICRC of what is
+ * sent and received. Frames are made under their QP's lock, and belong to the caller.
  */
 #include "core.h"
 #include <xroce/frame.h>
@@ -298,7 +298,7 @@ static noinline const struct xroce_known *xroce_known_add(const struct xroce_rx 
  */
 bool xroce_rx_icrc_ok(struct xroce_rx *rx)
 {
-	if (rx->looped)
+	if (rx->from)
 		return true;
 	if (!rx->is && rx->known && xroce_may_recur(rx->l3))
 		rx->is = xroce_known_add(rx);
