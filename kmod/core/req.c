@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The requester: work requests from the ring into request packets, back to a
- * PSN when something was lost, and out as completions. Under the QP's lock.
- *
- * The position is hot.next alone: which work request and which byte follow from
- * it, so going back is assigning a PSN.
+ * PSN when something was lost, and out as completions. Under the QP's lock. The
+ * position is hot.next alone: which work request and which byte follow from it, so
+ * going back is assigning a PSN.
  */
 #include "copy.h"
 
@@ -330,7 +329,8 @@ void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
 /**
  * xroce_req_untaken() - the device did not take a request: it is built anew
  * @qp: the queue pair
- * @f: what it was; @looked: the device was asked
+ * @f: what it was
+ * @looked: the device was asked
  */
 void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f, bool looked)
 {
