@@ -124,7 +124,7 @@ static int xroce_ib_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 	if (err)
 		goto err_free;
 	if (udata) {
-		err = xroce_table_reserve(&xroce_ahs, &kah->entry);
+		err = xroce_table_reserve(&xroce_ahs, &kah->entry, link);
 		if (err)
 			goto err_free;
 		xroce_table_publish(&xroce_ahs, &kah->entry, kah);
@@ -137,7 +137,7 @@ static int xroce_ib_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 	return 0;
 
 err_table:
-	xroce_table_del(&xroce_ahs, &kah->entry);
+	xroce_table_del(&xroce_ahs, &kah->entry, kah->link);
 err_free:
 	kfree_rcu(kah, rcu);
 	return err;
@@ -148,7 +148,7 @@ static int xroce_ib_destroy_ah(struct ib_ah *ib, u32 flags)
 	struct xroce_kah *kah = to_kah(ib);
 
 	if (kah->entry.number)
-		xroce_table_del(&xroce_ahs, &kah->entry);
+		xroce_table_del(&xroce_ahs, &kah->entry, kah->link);
 	kfree_rcu(kah, rcu);
 	return 0;
 }

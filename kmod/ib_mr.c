@@ -224,7 +224,7 @@ static void kmr_free(struct xroce_kmr *kmr)
 /* Let it be found: the last that can fail. */
 static struct ib_mr *kmr_publish(struct xroce_kmr *kmr)
 {
-	int err = xroce_table_reserve(&xroce_mrs, &kmr->entry);
+	int err = xroce_table_reserve(&xroce_mrs, &kmr->entry, kmr->link);
 
 	if (err) {
 		kmr_free(kmr);
@@ -248,7 +248,7 @@ static int kmr_destroy(struct xroce_kmr *kmr)
 	local_bh_enable();
 	if (!ended)
 		return -EBUSY;
-	xroce_table_del(&xroce_mrs, &kmr->entry);
+	xroce_table_del(&xroce_mrs, &kmr->entry, kmr->link);
 	kmr_free(kmr);
 	return 0;
 }

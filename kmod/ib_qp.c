@@ -47,7 +47,7 @@ static int kqp_publish(struct xroce_kqp *kqp, enum ib_qp_type type)
 		return cmpxchg((struct xroce_kqp **)&kqp->link->gsi, NULL,
 			       kqp) ? -EBUSY : 0;
 	}
-	err = xroce_table_reserve(&xroce_qps, &kqp->entry);
+	err = xroce_table_reserve(&xroce_qps, &kqp->entry, kqp->link);
 	if (err)
 		return err;
 	kqp->qp.hot.qpn = kqp->entry.number;
@@ -61,7 +61,7 @@ static void kqp_unpublish(struct xroce_kqp *kqp)
 	if (kqp->ib->qp_num == XROCE_GSI_QPN)
 		RCU_INIT_POINTER(kqp->link->gsi, NULL);
 	else
-		xroce_table_del(&xroce_qps, &kqp->entry);
+		xroce_table_del(&xroce_qps, &kqp->entry, kqp->link);
 }
 
 static void kqp_destroy(struct xroce_kqp *kqp)

@@ -12,7 +12,7 @@ static void ksrq_destroy(struct xroce_ksrq *srq)
 
 	/* Its QPs are gone, and with them who would take from it; not XRC's. */
 	if (srq->entry.number)
-		xroce_table_del(&xroce_srqs, &srq->entry);
+		xroce_table_del(&xroce_srqs, &srq->entry, link);
 	xroce_env_srq_put(&srq->rq);
 	wait_for_completion(&srq->gone);
 	/* A dump of resources may be looking, under RCU. */
@@ -38,7 +38,7 @@ static int ksrq_publish(struct xroce_ksrq *srq, const struct ib_srq_init_attr *i
 
 	srq->rq.xrcd = init->ext.xrc.xrcd;
 	srq->rq.cq = &to_kcq(init->ext.cq)->cq;
-	err = xroce_table_reserve(&xroce_srqs, &srq->entry);
+	err = xroce_table_reserve(&xroce_srqs, &srq->entry, to_xlink(srq->ib->device));
 	if (err)
 		return err;
 	xroce_table_publish(&xroce_srqs, &srq->entry, srq);

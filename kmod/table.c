@@ -13,14 +13,16 @@
 #include "xroce.h"
 
 #define XROCE_QUARANTINE	1024
-#define XROCE_BUCKETS		16384
+#define XROCE_BUCKETS		65536
+#define XROCE_NUMBERS		(1 << 21)	/* one in eight */
 
 /**
  * struct xroce_table - objects by random number
  * @bucket: the objects, for whoever has a packet in hand
  * @xa: the same and the numbers reserved, in order
- * @count: in use, at most @max
- * @max: how many there may be
+ * @count: in use, of all links, at most XROCE_NUMBERS
+ * @max: how many a link may have, which counts them in its @used[@kind]
+ * @kind: of the tables which
  * @lock: guards @next_gone, @gone and changes of @bucket
  * @next_gone: where in @gone the next one goes
  * @gone: ring of the last numbers given up, still reserved; 0 for none yet
@@ -30,6 +32,7 @@ struct xroce_table {
 	struct xarray xa;
 	atomic_t count;
 	int max;
+	u32 kind;
 	spinlock_t lock;	/* the two below, writers of bucket */
 	u32 next_gone;
 	u32 gone[XROCE_QUARANTINE];
@@ -38,10 +41,10 @@ struct xroce_table {
 /* Odd: whoever sees numbers, and can choose among his own, knows none of the places. */
 static u32 table_seed __ro_after_init;
 
-struct xroce_table xroce_qps = { .max = XROCE_MAX_QP };
-struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR };
-struct xroce_table xroce_ahs = { .max = XROCE_MAX_AH };
-struct xroce_table xroce_srqs = { .max = XROCE_MAX_SRQ };
+struct xroce_table xroce_qps = { .max = XROCE_MAX_QP, .kind = 0 };
+struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR, .kind = 1 };
+struct xroce_table xroce_ahs = { .max = XROCE_MAX_AH, .kind = 2 };
+struct xroce_table xroce_srqs = { .max = XROCE_MAX_SRQ, .kind = 3 };
 
 static struct hlist_head *table_bucket(const struct xroce_table *t, u32 number)
 {
@@ -52,23 +55,34 @@ static struct hlist_head *table_bucket(const struct xroce_table *t, u32 number)
  * xroce_table_reserve() - give an object its number; it is not found yet
  * @t: the table
  * @e: its entry
+ * @link: whose it is
+ *
+ * Return: 0 or -ENOMEM: the link, or all of them, have as many as there may be.
  */
-int xroce_table_reserve(struct xroce_table *t, struct xroce_entry *e)
+int xroce_table_reserve(struct xroce_table *t, struct xroce_entry *e, struct xroce_link *link)
 {
 	u32 number;
 	int err;
 
-	if (!atomic_add_unless(&t->count, 1, t->max))
+	if (!atomic_add_unless(&link->used[t->kind], 1, t->max))
 		return -ENOMEM;
-	/* At most one in eight is taken: this ends. */
+	err = -ENOMEM;
+	if (!atomic_add_unless(&t->count, 1, XROCE_NUMBERS))
+		goto err_used;
+	/* So few are taken that this ends. */
 	do {
 		number = get_random_u32_inclusive(2, XROCE_QPN_MASK - 1);
 		err = xa_insert(&t->xa, number, NULL, GFP_KERNEL_ACCOUNT);
 	} while (err == -EBUSY);
 	if (err)
-		atomic_dec(&t->count);
-	else
-		e->number = number;
+		goto err_count;
+	e->number = number;
+	return 0;
+
+err_count:
+	atomic_dec(&t->count);
+err_used:
+	atomic_dec(&link->used[t->kind]);
 	return err;
 }
 
@@ -116,10 +130,11 @@ void *xroce_table_next(struct xroce_table *t, u32 *number)
  * xroce_table_del() - let an object be found no more
  * @t: the table
  * @e: its entry
+ * @link: whose it is
  *
  * Who has found it may look at it until an RCU grace period has passed.
  */
-void xroce_table_del(struct xroce_table *t, struct xroce_entry *e)
+void xroce_table_del(struct xroce_table *t, struct xroce_entry *e, struct xroce_link *link)
 {
 	u32 number = e->number, old;
 
@@ -134,6 +149,7 @@ void xroce_table_del(struct xroce_table *t, struct xroce_entry *e)
 	if (old)
 		xa_erase(&t->xa, old);
 	atomic_dec(&t->count);
+	atomic_dec(&link->used[t->kind]);
 }
 
 /**

@@ -84,6 +84,7 @@ struct xroce_work;
  * @pds: protection domains there are
  * @cqs: completion queues there are
  * @srqs: shared receive queues there are
+ * @used: objects there are, by table (table.c)
  * @gsi: QP 1, RCU; ib_core makes one at a time
  * @gsi_second: when QP 1 was last given what ib_core waits for a neighbour for
  * @groups: multicast groups with a QP in each, see mcast.c
@@ -106,6 +107,7 @@ struct xroce_link {
 	atomic_t pds;
 	atomic_t cqs;
 	atomic_t srqs;
+	atomic_t used[4];
 	struct xroce_kqp __rcu *gsi;
 	time64_t gsi_second;
 	struct mutex group_lock;	/* writers of groups, membership */
@@ -441,9 +443,9 @@ void xroce_ib_mmap_free(struct rdma_user_mmap_entry *entry);
  * numbers are random and not given out again soon.
  */
 extern struct xroce_table xroce_qps, xroce_mrs, xroce_ahs, xroce_srqs;
-int xroce_table_reserve(struct xroce_table *t, struct xroce_entry *e);
+int xroce_table_reserve(struct xroce_table *t, struct xroce_entry *e, struct xroce_link *link);
 void xroce_table_publish(struct xroce_table *t, struct xroce_entry *e, void *object);
-void xroce_table_del(struct xroce_table *t, struct xroce_entry *e);
+void xroce_table_del(struct xroce_table *t, struct xroce_entry *e, struct xroce_link *link);
 struct xroce_qp *xroce_table_qp(u32 qpn);
 void *xroce_table_next(struct xroce_table *t, u32 *number);
 int xroce_table_init(void);

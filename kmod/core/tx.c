@@ -199,8 +199,9 @@ static noinline u64 xroce_turn_wait(struct xroce_qp *qp, bool looked)
 	if (!qp->since)
 		qp->since = now;
 	if (!looked)
-		return now + XROCE_FULL_WAIT;
-	qp->full = min_t(u8, qp->full + 1, XROCE_FULL_MOST);
+		wait = XROCE_FULL_WAIT;
+	if (looked || !qp->full)
+		qp->full = min_t(u8, qp->full + 1, XROCE_FULL_MOST);
 	return now + wait;
 }
 

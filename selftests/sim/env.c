@@ -729,7 +729,7 @@ bool sim_step(void)
 		wire_timer(ep);
 		sim_core_enter();
 		/* Many timers may be one interrupt's: but for room, each does little. */
-		room = ep->qp.full || ep->qp.since;
+		room = ep->qp.full;
 		sent = node_of(ep->qp.dev)->cnt[XROCE_CNT_TX_PKTS];
 		xroce_qp_timer(&ep->qp);
 		sent = node_of(ep->qp.dev)->cnt[XROCE_CNT_TX_PKTS] - sent;

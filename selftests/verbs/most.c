@@ -4,10 +4,11 @@
  * asked for, and one more where that is to be refused. What `rdma resource` counts
  * grows by them, and is then what it was. One thread.
  *
- *   most DEVICE KIND [COUNT [ERRNO]]
+ *   [BESIDE=OTHER] most DEVICE KIND [COUNT [ERRNO]]
  *
  * KIND: pd ah mw mr cq qp srq. COUNT: 0: as many as advertised, and ENOMEM for one
- * more; ERRNO: a number, for the one after COUNT.
+ * more; ERRNO: a number, for the one after COUNT. OTHER: a device that has room for
+ * one while DEVICE has none.
  */
 #include <err.h>
 #include <errno.h>
@@ -162,6 +163,39 @@ static void one(const struct kind *k, void **object, int n)
 		err(1, "%s %d", k->name, n);
 }
 
+static void open_device(const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	size_t i;
+
+	ctx = NULL;
+	for (i = 0; list && list[i] && !ctx; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), name))
+			ctx = ibv_open_device(list[i]);
+	if (!ctx)
+		err(1, "%s", name);
+	pd = ibv_alloc_pd(ctx);
+	cq = ibv_create_cq(ctx, 1, NULL, NULL, 0);
+	if (!pd || !cq)
+		err(1, "PD and CQ");
+}
+
+static void one_beside(const struct kind *k, const char *name)
+{
+	struct ibv_context *was_ctx = ctx;
+	struct ibv_pd *was_pd = pd;
+	struct ibv_cq *was_cq = cq;
+	void *object;
+
+	open_device(name);
+	one(k, &object, 0);
+	if (k->end(object))
+		err(1, "%s of %s ends", k->name, name);
+	ctx = was_ctx;
+	pd = was_pd;
+	cq = was_cq;
+}
+
 static void most(const struct kind *k, int n, int refused)
 {
 	int before = shown(k), i;
@@ -181,6 +215,8 @@ static void most(const struct kind *k, int n, int refused)
 			errx(1, "%d and %d more and one more", before, n);
 		if (errno != refused)
 			err(1, "one more than %d", n);
+		if (getenv("BESIDE"))
+			one_beside(k, getenv("BESIDE"));
 		/* there is room for another when one has gone */
 		if (k->end(object[n / 2]))
 			err(1, "%s %d ends", k->name, n / 2);
@@ -196,20 +232,11 @@ static void most(const struct kind *k, int n, int refused)
 
 int main(int argc, char **argv)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
 	size_t i;
 
 	if (argc < 3 || argc > 5)
 		errx(2, "usage: most DEVICE KIND [COUNT [ERRNO]]");
-	for (i = 0; list && list[i] && !ctx; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), argv[1]))
-			ctx = ibv_open_device(list[i]);
-	if (!ctx)
-		err(1, "%s", argv[1]);
-	pd = ibv_alloc_pd(ctx);
-	cq = ibv_create_cq(ctx, 1, NULL, NULL, 0);
-	if (!pd || !cq)
-		err(1, "PD and CQ");
+	open_device(argv[1]);
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strcmp(argv[2], kinds[i].name))
 			continue;

@@ -3,7 +3,7 @@
 # Numbers of objects: as many as advertised where a machine of 2 GB has room for
 # them, else a good many; and no more than the rdma cgroup lets a program have.
 #
-#   h1 with a link
+#   h1 with two links
 #
 # XROCE_XDP=off|generic|native  XROCE_MANY: a good many, 20000
 
@@ -36,9 +36,14 @@ limited() {
 topo_direct 1500
 label="xroce $XROCE_XDP"
 rdma_devices "$label"
+try "$label: a second link" n1 ip link add other type dummy
+n1 ip addr add 10.77.7.1/24 dev other
+n1 ip link set other up
+try "$label: and its device" n1 rdmatool link add xr-other netdev other xdp off
+wait_for 20 has_gid "$NS1" xr-other 10.77.7.1
 for kind in pd ah mw; do
-	measure "$label: $kind: as many as advertised, and no more" \
-		r1 ./most "$RDMA1" "$kind"
+	measure "$label: $kind: as many as advertised, and no more; others have theirs" \
+		r1 env BESIDE=xr-other ./most "$RDMA1" "$kind"
 done
 for kind in mr cq qp srq; do
 	measure "$label: $kind: $many" r1 ./most "$RDMA1" "$kind" "$many"
