@@ -165,9 +165,9 @@ static void objects(struct host *h)
 	};
 	bind.send_flags = IBV_SEND_SIGNALED;
 	ZERO(ibv_bind_mw(qp1, mw1, &bind));
-	/* Its completion stays in the CQ, which is armed behind it. */
+	/* Its completion stays in the CQ, which is armed behind it, for others than that. */
 	usleep(200000);
-	ZERO(ibv_req_notify_cq(h->cq, 0));
+	ZERO(ibv_req_notify_cq(h->cq, 1));
 	printf("qp %u\nsrq_qp %u\nlkey %#x\nrkey %#x\nmw1 %#x\nmw2 %#x\n",
 	       qp1->qp_num, qp2->qp_num, mr->lkey, mr->rkey, mw1->rkey,
 	       mw2->rkey);
