@@ -52,8 +52,10 @@ void xroce_mr_release(struct xroce_mr *mr, u32 state)
 
 /**
  * xroce_mr_unbound() - keep windows from being bound to it, if none is
- * @mr: the region or window. Return: how many are; negative when it has gone; 0: until
- *	the pin is undone
+ * @mr: the region or window
+ *
+ * Return: how many are; negative when it has gone. 0: then xroce_env_unpin() is the
+ * caller's, when it is done.
  */
 int xroce_mr_unbound(struct xroce_mr *mr)
 {

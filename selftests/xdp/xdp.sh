@@ -213,17 +213,24 @@ ip_seen() {
 }
 
 # What each host's IP layer has seen, its QPs have got, h1 has sent as XDP frames,
-# and the rules and the core of both have dealt with
+# the rules and the core of both have dealt with, and was sent more than once
 all_seen() {
 	echo "$(ip_seen 1) $(ip_seen 2) $(counter "$RNS1" "$RDMA1" rcvd_pkts)" \
 		"$(counter "$RNS2" "$RDMA2" rcvd_pkts) $(xdp_sent) $(fast_packets)" \
-		"$(core_packets)"
+		"$(core_packets)" "$(sent_again)"
+}
+sent_again() {
+	echo $(($(counter "$RNS1" "$RDMA1" ack_requests_resent) +
+		$(counter "$RNS2" "$RDMA2" ack_requests_resent) +
+		$(counter "$RNS1" "$RDMA1" retransmitted_pkts) +
+		$(counter "$RNS2" "$RDMA2" retransmitted_pkts)))
 }
 
 # saw WHERE PART PROGRAM... - runs it. WHERE: the hosts whose IP layer saw all that
 # their QPs got, "12", "1", "2" or none; that of the others as good as nothing, since
 # the programs find each other by TCP. If none, the rules dealt with all but PART per
-# cent, which the core got, and one more, and h1 sent all by XDP
+# cent, which the core got, and one more, and h1 sent all by XDP. What is sent again, as
+# a machine that others use has it, and the answer to that, are the core's business
 saw() {
 	local where=$1 part=$2 was now i d=() all
 	shift 2
@@ -233,9 +240,11 @@ saw() {
 	for i in "${!was[@]}"; do
 		d[i]=$((now[i] - was[i]))
 	done
-	all=$((d[2] + d[3]))
+	all=$((d[2] + d[3] - 2 * d[7]))
+	d[6]=$((d[6] - 2 * d[7]))
 	echo "QPs of h1 got ${d[2]} packets, its IP layer ${d[0]}; h2: ${d[3]} and ${d[1]}"
-	echo "h1 sent ${d[4]} by XDP; the rules dealt with ${d[5]}, the core with ${d[6]}"
+	echo "h1 sent ${d[4]} by XDP; the rules dealt with ${d[5]}, the core with ${d[6]}" \
+		"and ${d[7]} sent again"
 	[ "$all" -gt 4000 ] || return
 	for i in 1 2; do
 		if [[ $where == *$i* ]]; then
