@@ -41,10 +41,10 @@ struct xroce_table {
 /* Odd: whoever sees numbers, and can choose among his own, knows none of the places. */
 static u32 table_seed __ro_after_init;
 
-struct xroce_table xroce_qps = { .max = XROCE_MAX_QP, .kind = 0 };
-struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR, .kind = 1 };
-struct xroce_table xroce_ahs = { .max = XROCE_MAX_AH, .kind = 2 };
-struct xroce_table xroce_srqs = { .max = XROCE_MAX_SRQ, .kind = 3 };
+struct xroce_table xroce_qps = { .max = XROCE_MAX_QP, .kind = XROCE_TABLE_QPS };
+struct xroce_table xroce_mrs = { .max = XROCE_MAX_MR, .kind = XROCE_TABLE_MRS };
+struct xroce_table xroce_ahs = { .max = XROCE_MAX_AH, .kind = XROCE_TABLE_AHS };
+struct xroce_table xroce_srqs = { .max = XROCE_MAX_SRQ, .kind = XROCE_TABLE_SRQS };
 
 static struct hlist_head *table_bucket(const struct xroce_table *t, u32 number)
 {

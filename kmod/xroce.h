@@ -66,6 +66,9 @@ struct xroce_packet;
 struct xroce_poller;
 struct xroce_work;
 
+/* The tables of numbers, see table.c. */
+enum { XROCE_TABLE_QPS, XROCE_TABLE_MRS, XROCE_TABLE_AHS, XROCE_TABLE_SRQS, XROCE_TABLES };
+
 /**
  * struct xroce_link - one ib_device over one netdev
  * @ib: must be first (ib_alloc_device)
@@ -107,7 +110,7 @@ struct xroce_link {
 	atomic_t pds;
 	atomic_t cqs;
 	atomic_t srqs;
-	atomic_t used[4];
+	atomic_t used[XROCE_TABLES];
 	struct xroce_kqp __rcu *gsi;
 	time64_t gsi_second;
 	struct mutex group_lock;	/* writers of groups, membership */

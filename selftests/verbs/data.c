@@ -293,24 +293,14 @@ static void *wait_for_last(void *arg)
 /* Wherever it comes to be: a copy may go in either direction, as addresses have it. */
 static bool order(struct pair *p, struct order *o)
 {
-	struct ibv_sge sge = sge_of(0, 0, ORDER_LEN);
-	struct ibv_send_wr wr = {
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma.rkey = mr->rkey,
-	};
-	struct ibv_wc wc;
 	time_t start;
 	int n;
 
 	for (n = 0; n < ORDER_ROUNDS; n++) {
 		memset(buf, n % 100 + 1, ORDER_LEN);
 		memset(buf + BUF_SIZE, 0, ORDER_LEN + 256);
-		wr.wr.rdma.remote_addr = sge_of(1, n % 256, 0).addr;
-		NEED(!post_wr(p->qp[0], &wr), "post_send: %s", strerror(errno));
-		TRY(reap(p->cq[0], &wc, 1, IBV_WC_SUCCESS));
+		TRY(reach(p, IBV_WR_RDMA_WRITE, mr->rkey, sge_of(1, n % 256, 0).addr,
+			  ORDER_LEN, IBV_WC_SUCCESS));
 		start = time(NULL);
 		while (__atomic_load_n(&o->done, __ATOMIC_ACQUIRE) <= n)
 			NEED(time(NULL) - start < WAIT_S, "not seen");

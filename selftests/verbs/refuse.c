@@ -97,6 +97,9 @@ static bool memory(void)
 	TRY(no("on-demand region", r, EOPNOTSUPP));
 	r = ibv_reg_mr(pd, buf, 4096, IBV_ACCESS_FLUSH_PERSISTENT);
 	TRY(no("persistent region", r, EOPNOTSUPP));
+	/* But what is only a hint may be given */
+	r = ibv_reg_mr(pd, buf, 4096, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_HUGETLB);
+	NEED(r && !ibv_dereg_mr(r), "region of huge pages: %s", strerror(errno));
 	TRY(no("device memory", ibv_alloc_dm(ctx, &dm), EOPNOTSUPP));
 	return not("advice", ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH,
 					   0, &sge, 1), EOPNOTSUPP);
