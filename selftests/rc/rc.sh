@@ -15,4 +15,4 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ../lib/rc.sh
 
-FAMILIES="4 6" rc_main 4500 data shape annex window mix stopped
+FAMILIES="4 6" rc_main 4500 data shape annex annex-refused window mix stopped

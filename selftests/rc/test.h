@@ -114,6 +114,7 @@ static inline unsigned int mtu_bytes(enum ibv_mtu mtu)
 void test_data(void);
 void test_shape(void);
 void test_annex(void);
+void test_annex_refused(void);
 void test_window(void);
 void test_big(void);
 void test_refused(void);

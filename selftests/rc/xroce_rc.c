@@ -40,6 +40,7 @@ static const struct {
 	{ "data", test_data, "operation x MTU x size" },
 	{ "shape", test_shape, "SGEs, inline, fence, unsignalled, solicited" },
 	{ "annex", test_annex, "FLUSH and atomic WRITE" },
+	{ "annex-refused", test_annex_refused, "a FLUSH without the right to it" },
 	{ "window", test_window, "windows bound, used, invalidated by either end" },
 	{ "big", test_big, "2^31 bytes, and one more" },
 	{ "refused", test_refused, "what the peer refuses" },
