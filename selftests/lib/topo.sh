@@ -298,6 +298,13 @@ taken_in_place() { echo $(($(counter "$1" "$2" xdp_fast) + $(counter "$1" "$2" x
 # What both ends' programs dealt with by the rules, and what they left to the core
 fast_packets() { echo $(($(counter "$NS1" "$RDMA1" xdp_fast) + $(counter "$NS2" "$RDMA2" xdp_fast))); }
 core_packets() { echo $(($(counter "$NS1" "$RDMA1" xdp_taken) + $(counter "$NS2" "$RDMA2" xdp_taken))); }
+# What both have sent more than once: that, and what answers it, are the core's business
+sent_again() {
+	echo $(($(counter "$RNS1" "$RDMA1" ack_requests_resent) +
+		$(counter "$RNS2" "$RDMA2" ack_requests_resent) +
+		$(counter "$RNS1" "$RDMA1" retransmitted_pkts) +
+		$(counter "$RNS2" "$RDMA2" retransmitted_pkts)))
+}
 
 # gid_index NAMESPACE DEVICE ADDRESS
 gid_index() {

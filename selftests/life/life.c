@@ -4,7 +4,7 @@
  * that ends in all the ways there are. This process starts pairs of them, has
  * something done to them, and sees that they end, in time and without a fault.
  *
- *   life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-l] [-m] SIDE SIDE MODE
+ *   life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-w US] [-l] [-m] SIDE SIDE MODE
  *
  * SIDE: DEV[@NETNS[@ADDRESS]], of IPv4, the device's first one by default. A % in a
  * name stands for the pair's number, from 1.
@@ -19,7 +19,8 @@
  *		 to go on until then. Answered by "ok" or "failed".
  *
  * -t: the QPs' ACK timeout as verbs have it; -l: the sides leave the namespace
- * once they have opened their device; -m: rings are used when the device is gone.
+ * once they have opened their device; -m: rings are used when the device is gone; -w:
+ * how long a side pauses after what a poll found, else 100 us for each of many pairs.
  */
 #include <getopt.h>
 #include <limits.h>
@@ -396,7 +397,7 @@ static int run(void)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-l] [-m] [-s SEED]\n"
+	fprintf(stderr, "usage: life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-w US] [-l] [-m] [-s SEED]\n"
 		"	DEV[@NETNS[@ADDRESS]] DEV[@NETNS[@ADDRESS]] MODE\n");
 	return 2;
 }
@@ -410,7 +411,7 @@ int main(int argc, char **argv)
 	};
 	int opt, i;
 
-	while ((opt = getopt(argc, argv, "n:p:t:s:lm")) != -1) {
+	while ((opt = getopt(argc, argv, "n:p:t:s:w:lm")) != -1) {
 		switch (opt) {
 		case 'n':
 			opts.rounds = atoi(optarg);
@@ -423,6 +424,9 @@ int main(int argc, char **argv)
 			break;
 		case 's':
 			seed = strtoull(optarg, NULL, 0) ?: 1;
+			break;
+		case 'w':
+			opts.pace = atoi(optarg);
 			break;
 		case 'l':
 			opts.leave = true;
@@ -454,7 +458,8 @@ int main(int argc, char **argv)
 	if (!pairs || shared == MAP_FAILED)
 		err(1, "mmap");
 	/* Many share the CPUs with what is to be done to them */
-	opts.pace = npairs > 1 ? 100 * npairs : 0;
+	if (!opts.pace && npairs > 1)
+		opts.pace = 100 * npairs;
 	side_prepare();
 	for (i = 0; i < npairs; i++)
 		pairs[i].shared = shared + i;

@@ -6,6 +6,7 @@
 #
 # XROCE_LIFE_COUNT: how often each thing happens: 4, or 1000 with XROCE_LONG
 # XROCE_LIFE_PAIRS: to how many pairs at once, 10 at most
+# XROCE_LIFE_PACE: us that a side of theirs pauses, where traffic takes all the time
 # XROCE_LIFE_ONLY: a regular expression: only such things
 
 COUNT=${XROCE_LIFE_COUNT:-${XROCE_LONG:+1000}}
@@ -228,7 +229,8 @@ rounds() {
 	done
 	shift
 	# nice, or on a kernel that checks everything the shell waits for the traffic
-	coproc LIFE { nice -n 19 "$LIBDIR/../life/life" -p "$PAIRS" "${args[@]}" "${SIDES[@]}" ask \
+	coproc LIFE { nice -n 19 "$LIBDIR/../life/life" -p "$PAIRS" \
+			${XROCE_LIFE_PACE:+-w "$XROCE_LIFE_PACE"} "${args[@]}" "${SIDES[@]}" ask \
 			2>"$TOPO_TMP/life"; }
 	# bash forgets both when the process has ended
 	local pid=$LIFE_PID in=${LIFE[0]} out=${LIFE[1]}

@@ -104,7 +104,8 @@ check "node description set" named
 check "rdma link del deletes it" n1 rdma link del xr1
 check "device is gone" gone xr1
 check "no XDP is left" in_time xdp_is off
-check "module unloads" unload
+# an XDP program may hold it for a moment more
+check "module unloads" in_time unload
 
 check "rdmatool loads it too" n1 rdmatool link add xr1 netdev eth0 xdp "$xdp"
 check "second link on the netdev refused" refuses "has an xroce link" \
@@ -156,11 +157,11 @@ check "port is active" in_time state ACTIVE
 # What a program that has the device open is told; $watch is its pid
 watch_events() {
 	bg "$NS1" ibv_asyncwatch -d xr1 >"$TOPO_TMP/events" 2>&1
-	watch=$!
+	watch=$! base=0
 	in_time grep -q 'async event FD' "$TOPO_TMP/events"
 }
 # events TYPE N - there were as many, and no more
-events() { [ "$(grep -c "IBV_EVENT_$1 " "$TOPO_TMP/events")" = "$2" ]; }
+events() { [ "$(grep -c "IBV_EVENT_$1 " "$TOPO_TMP/events")" = $(($2 + base)) ]; }
 # LIDs, an SM, P_Keys: nothing that Ethernet has
 no_others() {
 	! grep IBV_EVENT_ "$TOPO_TMP/events" | grep -vE '_(PORT_(ERR|ACTIVE)|GID_CHANGE) '
@@ -193,6 +194,9 @@ link_local() {
 own_gid() { gid "$(link_local "$NS1" eth0)"; }
 check "so is the netdev's own, of IPv6" in_time own_gid
 watch_events
+# a work queue of ib_core's may only now tell of that one
+sleep 1
+base=$(grep -c IBV_EVENT_GID_CHANGE "$TOPO_TMP/events")
 check "another by rdmatool" n1 rdmatool gid add xr1 198.18.7.1/24
 check "is a GID" in_time gid 198.18.7.1
 check "event: GIDs have changed" in_time events GID_CHANGE 1

@@ -23,7 +23,8 @@ mkdir "$logs"
 # What hangs on who is faster, on the room in a device, and which way packets come. All
 # others are the same.
 MAY_DIFFER='ifindex|(sent|rcvd)_(pkts|bytes)|acks_sent|duplicate_request'
-MAY_DIFFER+='|ack_requests_resent|tx_untaken|np_cnp_sent|rp_cnp_handled|xdp_[a-z_]*'
+MAY_DIFFER+='|ack_requests_resent|doorbells|tx_untaken|np_cnp_sent|rp_cnp_handled'
+MAY_DIFFER+='|drop_no_qp|drop_state|xdp_[a-z_]*'
 # A netdev without XDP keeps no order from CPU to CPU
 MAY_DIFFER+='|out_of_sequence|naks_seq_sent|packet_seq_err|implied_nak_seq_err|retransmitted_pkts'
 

@@ -146,7 +146,7 @@ try "$label: link gone, no thread is left but the stopped" \
 # workers are few, and others' threads are to end too
 waits() {
 	cat /proc/self/stack >/dev/null || return 4
-	! cat /proc/[0-9]*/stack 2>/dev/null | grep vhost_task_stop
+	wait_for 10 eval '! cat /proc/[0-9]*/stack 2>/dev/null | grep vhost_task_stop'
 }
 try "$label: nobody waits for that" waits
 both_killed "nor that"

@@ -166,7 +166,7 @@ try "comments and blank lines are nothing" eval \
 	'printf "\n # link\n\t\n" | rdmatool link restore -'
 try "and nothing it does" none
 refused "random bytes" '[0-9]+: ' \
-	"$(head -c 300 /dev/urandom | od -An -tx1 -v | tr -d '\n' | sed 's/ /\\x/g')"
+	"x$(head -c 300 /dev/urandom | od -An -tx1 -v | tr -d '\n' | sed 's/ /\\x/g')"
 out=$(rdmatool link restore /nonesuch 2>&1)
 [ $? = 1 ] && grep -q 'No such file' <<<"$out" && ok "no file" ||
 	not_ok "no file" "$out"
