@@ -126,6 +126,12 @@ static noinline struct xroce_kframe *skb_frame(const struct net_device *ndev, u3
 	return kf;
 }
 
+/* By the stack alone does a frame come into a queue of its class, as PFC stops. */
+static bool frame_has_class(const struct xroce_av *av)
+{
+	return av->prio || xroce_l3_dsfield(av->l3) & ~INET_ECN_MASK;
+}
+
 /*
  * Does the netdev take a QP's next frame as an XDP frame: where our program is
  * attached natively and the driver lets others send so. It may cease to at any
@@ -141,6 +147,7 @@ static bool frame_by_xdp(const struct xroce_kqp *kqp)
 	return xdp && READ_ONCE(ndev->xdp_state[XDP_MODE_DRV].link) ==
 	       (const void *)xdp && link->xdp_fit &&
 	       READ_ONCE(ndev->xdp_features) & NETDEV_XDP_ACT_NDO_XMIT &&
+	       (!READ_ONCE(ndev->num_tc) || !frame_has_class(&kqp->qp.av)) &&
 	       kqp->qp.av.route == XROCE_ROUTE_WIRE &&
 	       kqp->xdp_stuck < XROCE_XDP_STUCK && xroce_link_active(link);
 }

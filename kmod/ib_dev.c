@@ -83,9 +83,13 @@ static int xroce_ib_query_device(struct ib_device *ib, struct ib_device_attr *at
 	attr->max_mcast_grp = XROCE_MAX_GROUP;
 	attr->max_mcast_qp_attach = XROCE_MAX_GROUP_QP;
 	attr->max_total_mcast_qp_attach = XROCE_MAX_GROUP * XROCE_MAX_GROUP_QP;
-	attr->max_qp_rd_atom = XROCE_MAX_RD_ATOMIC;
-	attr->max_qp_init_rd_atom = XROCE_MAX_RD_ATOMIC;
-	attr->max_res_rd_atom = XROCE_MAX_RD_ATOMIC * XROCE_MAX_QP;
+	/*
+	 * As many as NICs have, though XROCE_MAX_RD_ATOMIC are taken: UCX and perftest
+	 * have a QP ask for as many as its own device says, and the peer's be told.
+	 */
+	attr->max_qp_rd_atom = 16;
+	attr->max_qp_init_rd_atom = 16;
+	attr->max_res_rd_atom = 16 * XROCE_MAX_QP;
 	/* cmpxchg() on the memory itself, as the CPUs do. */
 	attr->atomic_cap = IB_ATOMIC_GLOB;
 	attr->masked_atomic_cap = IB_ATOMIC_NONE;
@@ -119,7 +123,7 @@ static int xroce_ib_query_port(struct ib_device *ib, u32 port, struct ib_port_at
 	attr->gid_tbl_len = ib->port_data[port].immutable.gid_tbl_len;
 	attr->ip_gids = true;
 	attr->port_cap_flags = IB_PORT_CM_SUP;
-	attr->max_msg_sz = XROCE_MAX_MSG;
+	attr->max_msg_sz = XROCE_MAX_MSG / 2;	/* NICs take no more than that */
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
 	attr->bad_pkey_cntr = xroce_env_total(&link->dev, XROCE_CNT_DROP_PKEY);

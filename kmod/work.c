@@ -10,6 +10,7 @@
 #include <linux/cpumask.h>
 #include <linux/llist.h>
 #include <linux/list.h>
+#include <linux/sched/isolation.h>
 #include <linux/smp.h>
 #include <rdma/ib_addr.h>
 
@@ -103,7 +104,9 @@ void xroce_env_cq_event(struct xroce_cq *cq)
 		return;
 	local_irq_save(flags);
 	cpu = kcq->cpu;
-	if (cpu < 0 || cpu == smp_processor_id() || !cpu_online(cpu)) {
+	/* Any user may name a vector; what CPUs are isolated from is not theirs to say. */
+	if (cpu < 0 || cpu == smp_processor_id() || !cpu_online(cpu) ||
+	    !housekeeping_cpu(cpu, HK_TYPE_DOMAIN)) {
 		work_add(WORK_CQ, &kcq->work);
 	} else {
 		work = per_cpu_ptr(xroce_works, cpu);

@@ -76,6 +76,7 @@ struct xroce_atomicacketh {
 #define XROCE_TRANSPORT(op)	((op) & 0xe0)
 #define XROCE_OP_MASK		0x1f
 #define XROCE_CNP		0x81
+#define XROCE_CNP_TOS		0xc0	/* DSCP 48, as NICs send it; not to be marked */
 
 /* The lower five bits. */
 enum xroce_opcode {

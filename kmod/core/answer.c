@@ -191,6 +191,8 @@ static noinline struct xroce_frame *xroce_resp_cnp_frame(struct xroce_qp *qp)
 		f->is.kind = XROCE_FRAME_CNP;
 		f->seg[0].p[qp->av.l3_len + offsetof(struct xroce_bth, dqpn)] |=
 			XROCE_BTH_BECN >> 24;
+		/* A class of its own, which switches may prefer (A17.9.3) */
+		xroce_frame_set_tos(f, XROCE_CNP_TOS);
 	}
 	return f;
 }

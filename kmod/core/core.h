@@ -310,6 +310,7 @@ struct xroce_swq {
  * @tail: next to copy from the ring
  * @rd_end: one past the last PSN of each READ or atomic request outstanding, a
  *	FIFO [@rd_head, @rd_tail) over XROCE_MAX_RD_ATOMIC entries
+ * @piece: how many packets of a READ are asked for at once, a power of two
  * @total: what the device had taken when the timer last expired for want of room
  * @waiting: since when nothing new was heard of what is outstanding, ns; 0: none is
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
@@ -342,6 +343,7 @@ struct xroce_req {
 	u32 rd_head;
 	u32 rd_tail;
 	u32 max_rd_atomic;
+	u32 piece;
 	u64 timeout;
 	u64 total;
 	u64 waiting;
@@ -684,6 +686,7 @@ void xroce_rx_qp(struct xroce_qp *qp, struct xroce_rx *rx);
 void xroce_av_set(struct xroce_av *av, const u8 sgid[16], const u8 dgid[16],
 		  u8 tclass, u8 hop_limit, u32 flow_label, u16 sport);
 void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit);
+void xroce_frame_set_tos(struct xroce_frame *f, u8 tos);
 u32 xroce_icrc_start(const u8 *l3);
 void xroce_frame_icrc(struct xroce_frame *f);
 void xroce_frame_write_parts(struct xroce_frame *f, u32 off, const u8 *src, u32 len);

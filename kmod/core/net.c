@@ -95,6 +95,25 @@ void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit)
 }
 
 /**
+ * xroce_frame_set_tos() - another class than the path's
+ * @f: the frame, whose headers are there
+ * @tos: TOS, or traffic class
+ */
+void xroce_frame_set_tos(struct xroce_frame *f, u8 tos)
+{
+	u8 *ip = f->seg[0].p;
+
+	if (ip[0] >> 4 == 4) {
+		xroce_put16(ip + 10, ~xroce_fold((u16)~xroce_get16(ip + 10) +
+						 (u16)~ip[1] + tos));
+		ip[1] = tos;
+	} else {
+		ip[0] = 0x60 | tos >> 4;
+		ip[1] = tos << 4 | (ip[1] & 0xf);
+	}
+}
+
+/**
  * xroce_frame_write_parts() - put bytes into a frame, not all into its first segment
  * @f: the frame
  * @off: from the start of the frame; off + len must be inside

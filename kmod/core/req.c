@@ -8,12 +8,6 @@
 #include "copy.h"
 
 /*
- * A long READ is asked for in pieces that begin at multiples of this many
- * packets, so that the window governs responses too. A piece that is asked for
- * again ends where it ended the first time: the responder knows it as one READ.
- */
-#define XROCE_READ_PIECE	16
-/*
  * Until the last packet goes again to ask for an ACK, ns, and as a part of the ACK
  * timeout: for those that were lost with nothing behind them to show it, and after
  * twice as long, for packets that did not ask since nobody waits for their completion,
@@ -525,7 +519,7 @@ static inline bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 /*
  * Is there need to hear of the packet built last: because its completion is waited
  * for, as is room in the window or the ring, or what follows waits for it. Where
- * nothing follows nobody waits: should it stay so, xroce_req_timer() asks, and all
+ * nothing follows no program waits: should it stay so, xroce_req_timer() asks, and all
  * that is sent from then on does. A wrong no is mended by xroce_req_next().
  */
 static bool xroce_req_asks(struct xroce_qp *qp, bool signalled)
@@ -536,8 +530,9 @@ static bool xroce_req_asks(struct xroce_qp *qp, bool signalled)
 	    ++req->since_ackreq >= xroce_req_ask_every(req) ||
 	    req->tail - req->head > req->depth / 2)
 		return true;
+	/* As the kernel's consumers have it, who free by the answer to what they sent. */
 	if (req->cur == req->tail && !xroce_req_pull(qp))
-		return false;
+		return req->trusted;
 	return xroce_req_blocked(qp, req->cur) ||
 	       (!xroce_req_swq(req, req->cur)->plain &&
 		xroce_wr_is_local(xroce_req_wqe(req, req->cur)->opcode));
@@ -576,7 +571,10 @@ static struct xroce_frame *xroce_req_fill(struct xroce_qp *qp,
 	return NULL;
 }
 
-/* A piece of a READ; @n: the responses that it asks for. */
+/*
+ * A piece of a READ; @n: the responses that it asks for. One that is asked for again
+ * ends where it ended the first time: the responder knows it as one READ.
+ */
 static struct xroce_frame *xroce_read_frame(struct xroce_qp *qp,
 					    const struct xroce_send_wqe *wqe,
 					    const struct xroce_swq *e, u32 *n)
@@ -588,7 +586,7 @@ static struct xroce_frame *xroce_read_frame(struct xroce_qp *qp,
 		.rkey = cpu_to_be32(wqe->rdma.rkey),
 	};
 
-	*n = min(XROCE_READ_PIECE - done % XROCE_READ_PIECE, e->npsn - done);
+	*n = min(qp->req.piece - (done & (qp->req.piece - 1)), e->npsn - done);
 	eth.len = cpu_to_be32(min(e->len - off, *n << qp->hot.mtu_shift));
 	return xroce_frame_ext(xroce_frame_new(qp, XROCE_READ_REQ, qp->hot.next, sizeof(eth), 0),
 			       &eth, sizeof(eth), 0);

@@ -710,6 +710,7 @@ static enum result too_large(uint32_t opcode, uint64_t *base, uint32_t *key)
 	return unpair(0);
 }
 
+/* More than our port says, as NICs' do that take no more: it takes that from those who ask */
 void test_big(void)
 {
 	struct cmd c = { .op = CMD_HUGE, .len = 1ull << 31 };
@@ -719,7 +720,7 @@ void test_big(void)
 	int s;
 
 	for (s = A; s <= B; s++) {
-		if (ends[s].max_msg < 1u << 31) {
+		if (ends[s].max_msg < 1u << 30) {
 			report(skipped("port of %c takes only %u bytes", 'A' + s,
 				       ends[s].max_msg), "2^31 bytes");
 			return;

@@ -448,7 +448,6 @@ static int hello(struct rep *r)
 	r->gid = gid;
 	r->mtu = port.active_mtu;
 	r->max_msg = port.max_msg_sz;
-	r->max_rd = (uint32_t)dev_attr.max_qp_rd_atom;
 	r->max_sge = (uint32_t)dev_attr.max_sge;
 	r->atomic_glob = dev_attr.atomic_cap == IBV_ATOMIC_GLOB;
 	r->rxe = end_is_rxe;

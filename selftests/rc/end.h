@@ -125,7 +125,6 @@ struct rep {
 	uint32_t lkey;
 	uint32_t rkey;
 	uint32_t mtu;
-	uint32_t max_rd;
 	uint32_t max_inline;
 	uint32_t atomic_glob;
 	uint32_t max_msg;

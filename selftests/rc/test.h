@@ -26,7 +26,6 @@ struct end {
 	uint32_t mtu;
 	uint32_t max_msg;
 	uint32_t max_sge;
-	uint32_t max_rd;
 	bool atomic_glob;
 	bool rxe;
 	uint32_t qpn[MAX_QP];

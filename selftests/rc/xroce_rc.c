@@ -415,7 +415,6 @@ static int greet(enum side s)
 	e->mtu = r.mtu;
 	e->max_msg = r.max_msg;
 	e->max_sge = r.max_sge;
-	e->max_rd = r.max_rd;
 	e->atomic_glob = r.atomic_glob;
 	e->rxe = r.rxe;
 	if (reg_mr(s, 0, e->base, ARENA, RW_ACCESS, 0, &e->lkey, &e->rkey)) {

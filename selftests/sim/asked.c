@@ -448,6 +448,70 @@ static void run_bells(u64 seed)
 	sim_finish();
 }
 
+static struct {
+	u32 asks;		/* READ requests */
+	u32 most;		/* responses to one */
+	u32 acks;		/* of others that ask for an ACK */
+} sent;
+
+static bool look(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *pkt)
+{
+	(void)buf;
+	(void)len;
+	if (from != asked.ep)
+		return false;
+	if (pkt->opcode != XROCE_READ_REQ) {
+		sent.acks += pkt->ackreq;
+		return false;
+	}
+	sent.asks++;
+	sent.most = max(sent.most, pkt->dma_len >> from->qp.hot.mtu_shift);
+	return false;
+}
+
+/* One that may have few READs out asks for more by each. */
+static void run_pieces(u64 seed)
+{
+	static const u32 pieces[] = { 64, 32, 16, 16 };
+	u32 rd = sim_range(1, ARRAY_SIZE(pieces));
+	struct sim_cfg cfg = sim_plain();
+
+	(void)seed;
+	cfg.max_rd = rd;
+	cfg.max_dest_rd = rd;
+	cfg.mtu_shift = 10;
+	cfg.max_len = 1 << 20;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	memset(&sent, 0, sizeof(sent));
+	W->drop = look;
+	post(XROCE_WR_RDMA_READ, 512 << 10, true, false);
+	sim_settle_all(SIM_SEC);
+	sim_check(sent.asks == 512 / pieces[rd - 1] && sent.most == pieces[rd - 1],
+		  "%u READs at once: %u requests, of up to %u packets", rd, sent.asks,
+		  sent.most);
+	sim_finish();
+}
+
+/* The kernel's consumers take an answer for the end of what they sent: the ACK precedes it. */
+static void run_trusted(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	bool trusted = sim_below(2);
+
+	(void)seed;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	asked.ep->qp.req.trusted = trusted;
+	memset(&sent, 0, sizeof(sent));
+	W->drop = look;
+	post(XROCE_WR_RDMA_WRITE, 100, false, false);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(sent.acks == trusted, "%u packets ask for an ACK", sent.acks);
+	asked.ep->qp.req.trusted = false;
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_settle_all(10 * SIM_MS);
+	sim_finish();
+}
+
 const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-failed", "what is before a failed one asks for its ACK", run_failed, 0, 20 },
 	{ "asks-gone", "and of one that fails as it is to ask", run_gone, 0, 40 },
@@ -463,6 +527,8 @@ const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-loops", "no room to ask, and others that need none", run_loops, 0, 10 },
 	{ "asks-late", "a timer that is late", run_late, 0, 10 },
 	{ "asks-next", "what nobody waits for, and what follows", run_next, 0, 10 },
+	{ "asks-pieces", "a long READ, by as many packets as may be", run_pieces, 0, 60 },
+	{ "asks-trusted", "at once what a kernel consumer sends", run_trusted, 0, 30 },
 	{ "asks-bells", "doorbells for what is not looked at by itself", run_bells, 0, 10 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };

@@ -44,6 +44,25 @@ static u32 run_busy(struct sim_ep *ep, u64 ns)
 	return most;
 }
 
+/* A notification has a class of its own, and says that it cannot be marked. */
+static bool look(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *pkt)
+{
+	u32 sum = 0, i;
+
+	(void)from;
+	(void)len;
+	if (!(pkt->info & XROCE_OP_CNP))
+		return false;
+	if (buf[0] >> 4 == 6) {
+		sim_check((u8)(buf[0] << 4 | buf[1] >> 4) == 48 << 2, "traffic class");
+		return false;
+	}
+	for (i = 0; i < 20; i += 2)
+		sum += buf[i] << 8 | buf[i + 1];
+	sim_check(buf[1] == 48 << 2 && sum % 0xffff == 0, "TOS %02x, sum %x", buf[1], sum);
+	return false;
+}
+
 /* Everything is marked: few notifications, and silence when all is done. */
 static void run_marked(u64 seed)
 {
@@ -55,7 +74,9 @@ static void run_marked(u64 seed)
 
 	(void)seed;
 	cfg.mark = 10000;
+	cfg.v6 = sim_below(2);
 	c = sim_pair(&cfg);
+	W->drop = look;
 	ep = &c->ep[0];
 	start = sim_now();
 	for (i = 0; i < 10; i++) {

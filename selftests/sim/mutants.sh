@@ -440,7 +440,13 @@ bug cnp-for-cnp rx ' && !(pkt->info & XROCE_OP_CNP))\n\t\txroce_resp_marked' \
 	')\n\t\txroce_resp_marked'
 bug cnp-deaf rx 'XROCE_CNT_CNP_RCVD, 1);\n\t\txroce_cc_loss(qp, false);' 'XROCE_CNT_CNP_RCVD, 1);'
 bug cnp-anybody rx '? !xroce_qp_reliable(qp) :' '? 0 :'
+bug cnp-class answer 'xroce_frame_set_tos(f, XROCE_CNP_TOS);' ''
+bug cnp-sum net '(u16)~ip[1] + tos));' '(u16)~ip[1]));'
 bug cnp-no-becn answer 'XROCE_BTH_BECN >> 24' '0'
+
+bug read-long qp '128 >> clamp(req->max_rd_atomic, 1u, 3u)' '64'
+bug read-short qp '128 >> clamp(req->max_rd_atomic, 1u, 3u)' '16'
+bug trusted-unasked req 'return req->trusted;' 'return false;'
 
 # a CQ without room
 bug overrun-lives req '\t\txroce_qp_fatal(qp);' '\t\t;'

@@ -16,8 +16,9 @@ here_more_end() { modprobe -rq rdma_rxe || :; }
 #   AUTO_PATH_MIG, CHANGE_PHY_PORT	rdma_rxe has one port and no alternate path
 #   FLUSH_PERSISTENT			no region of ours is in persistent memory
 NOT_OURS=0x8000000030
-# One P_Key is all that RoCEv2 has; an address vector's GID index has 8 bits.
-LESS='max_pkeys GID_table'
+# One P_Key is all that RoCEv2 has; an address vector's GID index has 8 bits; of READs at
+# once, and of bytes in a message, a device says what NICs have, and takes rdma_rxe's.
+LESS='max_pkeys GID_table max_qp_rd_atom max_qp_init_rd_atom max_msg_sz'
 
 attributes() {
 	ibv_devinfo -v -d xr1 | sed -n 's/^[[:space:]]*\(max_[a-z_]*\|device_cap_flags\|device_cap_flags_ex\|page_size_cap\):[[:space:]]*\([0-9xa-fA-F]*\).*/\1 \2/p'
