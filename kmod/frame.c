@@ -148,8 +148,7 @@ static bool frame_by_xdp(const struct xroce_kqp *kqp)
 	       (const void *)xdp && link->xdp_fit &&
 	       READ_ONCE(ndev->xdp_features) & NETDEV_XDP_ACT_NDO_XMIT &&
 	       (!READ_ONCE(ndev->num_tc) || !frame_has_class(&kqp->qp.av)) &&
-	       kqp->qp.av.route == XROCE_ROUTE_WIRE &&
-	       kqp->xdp_stuck < XROCE_XDP_STUCK && xroce_link_active(link);
+	       kqp->qp.av.route == XROCE_ROUTE_WIRE && kqp->xdp_stuck < XROCE_XDP_STUCK;
 }
 
 /**

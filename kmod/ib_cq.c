@@ -35,7 +35,7 @@ static int xroce_ib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *at
 	u32 depth;
 	int err;
 
-	if (attr->flags)
+	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	if ((udata && udata->outlen < sizeof(resp)) || !attr->cqe ||
 	    attr->cqe > XROCE_MAX_CQE || attr->comp_vector >= ib->device->num_comp_vectors)
@@ -54,6 +54,7 @@ static int xroce_ib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *at
 		goto err_count;
 	}
 	kcq->ib = ib;
+	kcq->cq.stamped = attr->flags;
 	kcq->cpu = (int)attr->comp_vector - 1;
 	refcount_set(&kcq->users, 1);
 	init_completion(&kcq->gone);

@@ -17,9 +17,9 @@ static void ksrq_destroy(struct xroce_ksrq *srq)
 	wait_for_completion(&srq->gone);
 	/* A dump of resources may be looking, under RCU. */
 	WRITE_ONCE(to_ksrq(srq->ib), NULL);
-	spin_lock_irq(&srq->rq.lock);
+	spin_lock_bh(&srq->rq.lock);
 	srq->rq.ring = NULL;
-	spin_unlock_irq(&srq->rq.lock);
+	spin_unlock_bh(&srq->rq.lock);
 	xroce_ring_free(srq->ring);
 	kfree_rcu(srq, rcu);
 	atomic_dec(&link->srqs);
@@ -139,9 +139,9 @@ static int xroce_ib_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
 	if (mask & IB_SRQ_MAX_WR)
 		err = ksrq_resize(srq, attr->max_wr, udata);
 	if (!err && mask & IB_SRQ_LIMIT) {
-		spin_lock_irq(&srq->rq.lock);
+		spin_lock_bh(&srq->rq.lock);
 		srq->rq.limit = attr->srq_limit;
-		spin_unlock_irq(&srq->rq.lock);
+		spin_unlock_bh(&srq->rq.lock);
 	}
 	return err;
 }

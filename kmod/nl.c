@@ -357,14 +357,12 @@ int xroce_nl_path(struct sk_buff *skb, const struct xroce_av *av, int attr)
 /* XRC has none, and a dead QP's ring is gone; an SRQ's may change. */
 static void rq_state(struct xroce_rq *rq, u32 *depth, u32 *fill)
 {
-	unsigned long flags;
-
 	if (!rq)
 		return;
-	spin_lock_irqsave(&rq->lock, flags);
+	spin_lock_bh(&rq->lock);
 	*depth = rq->mask + 1;
 	*fill = xroce_ring_fill(rq->ring, rq->cons, *depth);
-	spin_unlock_irqrestore(&rq->lock, flags);
+	spin_unlock_bh(&rq->lock);
 }
 
 /* What is told of a QP, as it stands now; under its lock. */

@@ -191,12 +191,12 @@ static int fill_srq(struct sk_buff *skb, struct ib_srq *ib)
 	if (!srq)
 		return 0;
 	rq = &srq->rq;
-	spin_lock_irq(&rq->lock);
+	spin_lock_bh(&rq->lock);
 	/* The ring is gone once it is being destroyed. */
 	depth = rq->mask + 1;
 	fill = xroce_ring_fill(rq->ring, rq->cons, depth);
 	limit = rq->limit;
-	spin_unlock_irq(&rq->lock);
+	spin_unlock_bh(&rq->lock);
 	return put_facts(skb, (const struct fact []){
 			 { "max_wr", depth }, { "max_sge", rq->max_sge },
 			 { "limit", limit }, { "fill", fill }, }, 4, NULL);

@@ -71,16 +71,19 @@ static noinline void read_parts(struct xroce_krx *krx, u32 off, void *dst, u32 l
 void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 {
 	struct xroce_krx *krx = container_of(rx, struct xroce_krx, rx);
-	u32 front = len > sizeof(u64) ? len - sizeof(u64) : 0;
+	u32 last = min_t(u32, len, sizeof(u64)), front = len - last;
+	const u8 *src = krx->bth + off;
 
-	if (off + len <= krx->linear) {
-		memcpy(dst, krx->bth + off, front);
-		smp_wmb();	/* pairs with what the program does that waits */
-		memcpy(dst + front, krx->bth + off + front, len - front);
-	} else {
+	if (off + len > krx->linear) {
 		read_parts(krx, off, dst, front);
-		smp_wmb();	/* the same */
-		read_parts(krx, off + front, dst + front, len - front);
+		smp_wmb();	/* as below */
+		read_parts(krx, off + front, dst + front, last);
+	} else if (last < sizeof(u64)) {
+		memcpy(dst, src, last);
+	} else {
+		memcpy(dst, src, front);
+		smp_wmb();	/* pairs with what the program does that waits */
+		memcpy(dst + front, src + front, sizeof(u64));	/* no call */
 	}
 }
 

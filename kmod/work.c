@@ -169,7 +169,7 @@ u32 xroce_work_loop(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 		to_kframe(f[i])->kqp = kqp;
 		list_add_tail(&to_kframe(f[i])->node, &work->loop);
 	}
-	work->looped += n;
+	WRITE_ONCE(work->looped, work->looped + n);
 	/* So that its link and namespace stay until they are received. */
 	if (n && !atomic_fetch_add(n, &kqp->looping))
 		refcount_inc(&kqp->users);
@@ -285,6 +285,9 @@ static struct llist_node *work_next(struct xroce_work *work, enum work_kind kind
 {
 	struct llist_node *node = work->todo[kind];
 
+	/* Who adds to an empty list has this poll done once more. */
+	if (!node && llist_empty(&work->list[kind]))
+		return NULL;
 	if (!node)
 		node = llist_reverse_order(llist_del_all(&work->list[kind]));
 	if (node)
@@ -366,7 +369,7 @@ static struct xroce_kframe *loop_next(struct xroce_work *work)
 	if (list_empty(&work->loop_todo)) {
 		spin_lock(&work->lock);
 		list_splice_init(&work->loop, &work->loop_todo);
-		work->looped = 0;
+		WRITE_ONCE(work->looped, 0);
 		spin_unlock(&work->lock);
 	}
 	kf = list_first_entry_or_null(&work->loop_todo, struct xroce_kframe, node);
@@ -386,6 +389,9 @@ static int poll_loop(struct xroce_work *work, int budget)
 	struct xroce_kqp *kqp;
 	int done;
 
+	/* None was on its way here: who sends on another CPU has none to follow. */
+	if (list_empty(&work->loop_todo) && !READ_ONCE(work->looped))
+		return 0;
 	for (done = 0; done < budget; done++) {
 		kf = loop_next(work);
 		if (!kf)

@@ -110,14 +110,14 @@ static noinline bool vlan_source(const struct xroce_link *link, struct vlan_ethh
 /*
  * A frame bears the address that the netdev, or its VLAN's, has now. It has no way
  * where one is gone, or another namespace's or, of a bond's, another netdev's, or
- * down, and then maybe without queues already, of which the stack would complain.
+ * down, and then maybe without queues already, of which the stack would complain; nor
+ * has it one without a carrier.
  */
-static void frame_source(const struct xroce_link *link, struct xroce_frame *f)
+static void frame_source(const struct xroce_link *link, struct xroce_frame *f, bool active)
 {
 	struct ethhdr *eth = (void *)(f->seg[0].p - f->l2_len);
 
-	if (!xroce_link_has_up(link, link->ndev) ||
-	    (f->l2_len != ETH_HLEN && !vlan_source(link, (void *)eth)))
+	if (!active || (f->l2_len != ETH_HLEN && !vlan_source(link, (void *)eth)))
 		f->route = XROCE_ROUTE_NONE;
 	else if (f->l2_len == ETH_HLEN)
 		ether_addr_copy(eth->h_source, link->ndev->dev_addr);
@@ -184,15 +184,17 @@ static noinline u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32
 static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 {
 	struct net_device *ndev = kqp->link->ndev;
+	struct xroce_frame *one;
 	u32 i, l2_len;
 	struct xdp_frame *xdp;
 	int ret;
 
 	for (i = 0; i < n; i++) {
-		xdp = to_kframe(f[i])->xdp;
-		l2_len = f[i]->l2_len;
-		xdp->data = f[i]->seg[0].p - l2_len;
-		xdp->len = l2_len + f[i]->len;
+		one = f[i];
+		xdp = to_kframe(one)->xdp;
+		l2_len = one->l2_len;
+		xdp->data = one->seg[0].p - l2_len;
+		xdp->len = l2_len + one->len;
 		xdp->headroom = xdp->data - (void *)(xdp + 1);
 		xdp->dev_rx = ndev;
 		kqp->xdp[i] = xdp;
@@ -207,13 +209,10 @@ static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 }
 
 /* In memory of ours, all by the same way. Return: how many were taken. */
-static u32 xmit_pages(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
+static u32 xmit_pages(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n, u32 bytes)
 {
-	u32 i, taken, bytes = 0;
+	u32 i, taken;
 
-	/* Whoever has a frame may write over it: its length is taken before. */
-	for (i = 0; i < n; i++)
-		bytes += f[i]->len;
 	if (f[0]->route == XROCE_ROUTE_HOST) {
 		taken = xroce_work_loop(kqp, f, n);
 		xroce_qp_count(&kqp->qp, XROCE_CNT_TX_LOOPED, taken);
@@ -234,7 +233,7 @@ static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp, struct xroce_frame 
 
 	for (i = 0; i < n; i++) {
 		trace = xroce_trace_tx(kqp, f[i]);
-		taken = xmit_pages(kqp, f + i, 1);
+		taken = xmit_pages(kqp, f + i, 1, f[i]->len);
 		xroce_packet_sent(trace, taken ? XROCE_CNT_TX_PKTS :
 						XROCE_CNT_TX_UNTAKEN);
 		if (!taken)
@@ -243,18 +242,25 @@ static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp, struct xroce_frame 
 	return i;
 }
 
-/* How many go the same way as the first; their source address is set. */
-static u32 frames_alike(const struct xroce_link *link, struct xroce_frame **f, u32 n)
+/*
+ * How many go the same way as the first; their source address is set.
+ * @bytes: theirs, before anybody has them who may write over them
+ */
+static u32 frames_alike(const struct xroce_link *link, struct xroce_frame **f, u32 n,
+			u32 *bytes)
 {
-	u32 i;
+	bool active = xroce_link_active(link);
+	u32 i, sum = 0;
 
 	for (i = 0; i < n; i++) {
 		if (f[i]->route != XROCE_ROUTE_HOST)
-			frame_source(link, f[i]);
+			frame_source(link, f[i], active);
 		if (!to_kframe(f[i])->xdp != !to_kframe(f[0])->xdp ||
 		    f[i]->route != f[0]->route)
 			break;
+		sum += f[i]->len;
 	}
+	*bytes = sum;
 	return i;
 }
 
@@ -275,16 +281,16 @@ static u32 frames_alike(const struct xroce_link *link, struct xroce_frame **f, u
 u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 {
 	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
-	u32 i = 0, alike, taken;
+	u32 i = 0, alike, taken, bytes;
 
 	do {
-		alike = frames_alike(kqp->link, f + i, n - i);
+		alike = frames_alike(kqp->link, f + i, n - i, &bytes);
 		if (!to_kframe(f[i])->xdp || f[i]->route == XROCE_ROUTE_NONE)
 			taken = xmit_skbs(kqp, f + i, alike);
 		else if (trace_xroce_transmit_enabled())
 			taken = xmit_pages_traced(kqp, f + i, alike);
 		else
-			taken = xmit_pages(kqp, f + i, alike);
+			taken = xmit_pages(kqp, f + i, alike, bytes);
 		i += taken;
 	} while (taken == alike && i < n);
 	return i;

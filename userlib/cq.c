@@ -278,8 +278,9 @@ static struct xroce_cq *cq_create(struct ibv_context *ctx,
 		struct ib_uverbs_ex_create_cq_resp ibv;
 		struct xroce_create_cq_resp drv;
 	} resp = {};
-	/* Nothing of @wc_flags or @flags is the kernel's business. */
+	/* Of @wc_flags and @flags only whether the time is wanted is the kernel's business. */
 	struct ibv_cq_init_attr_ex cmd = {
+		.wc_flags = attr->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
 		.cqe = attr->cqe,
 		.channel = attr->channel,
 		.comp_vector = attr->comp_vector,

@@ -119,13 +119,15 @@ struct xroce_mr {
  * @mask: depth - 1
  * @prod: the true producer index; the ring's copy is for the user
  * @solicited: one past the last that an event was asked for by its sender, or an error
+ * @stamped: its user wants to know when; fixed at creation
  */
 struct xroce_cq {
-	spinlock_t lock;		/* all but dev */
+	spinlock_t lock;		/* all but dev, stamped */
 	u32 mask;
 	u32 prod;
 	u32 solicited;
 	bool overrun;
+	bool stamped;
 	struct xroce_ring *ring;
 	struct xroce_dev *dev;
 };
@@ -142,7 +144,7 @@ struct xroce_rwqe {
 
 /**
  * struct xroce_rq - a receive queue, a QP's own or shared
- * @lock: irqsave, held to copy one element, or to move all to another ring: guards
+ * @lock: BH, held to copy one element, or to move all to another ring: guards
  *	@cons, @limit, @ring and @mask
  * @cons: the true consumer index
  * @pd: whose memory its requests may name; NULL: the QP's
@@ -315,7 +317,7 @@ struct xroce_swq {
  * @waiting: since when nothing new was heard of what is outstanding, ns; 0: none is
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
  * @asking: the next packet is that one
- * @dry: in this run the ring was found empty, and who posts now comes with a doorbell
+ * @dry: in this run no more was found in the ring, and who posts now comes with a doorbell
  * @since_ackreq: packets since the last one that asked
  * @rnr_until: nothing is sent before, ns, 0 when not waiting
  * @pace: of a QP with a rate limit: 2^-20 ns a byte; else 0

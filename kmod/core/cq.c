@@ -98,7 +98,7 @@ bool xroce_cq_armed(struct xroce_ring *ring, bool solicited)
 /**
  * xroce_cq_post() - add a completion
  * @cq: the completion queue
- * @cqe: complete but for the time
+ * @cqe: complete but for the time, which is 0 where nobody asks for it
  * @solicited: the sender asked for an event; errors always count as such
  *
  * A full queue loses the completion and everything after it, and says so once
@@ -112,7 +112,8 @@ bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 	struct xroce_ring *ring;
 	unsigned long flags;
 
-	cqe->timestamp = xroce_env_now();
+	if (cq->stamped)
+		cqe->timestamp = xroce_env_now();
 	trace_xroce_completion(cq, cqe);
 	spin_lock_irqsave(&cq->lock, flags);
 	ring = cq->ring;

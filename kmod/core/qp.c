@@ -34,7 +34,6 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 	struct xroce_resp *resp = &qp->resp;
-	unsigned long flags;
 
 	xroce_resp_stop(qp);
 	req->head = 0;
@@ -65,10 +64,10 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	xroce_ring_reset(req->ring);
 	WRITE_ONCE(req->ring->wake, 1);
 	if (!qp->srq && qp->rq) {
-		spin_lock_irqsave(&qp->rq->lock, flags);
+		spin_lock(&qp->rq->lock);
 		qp->rq->cons = 0;
 		xroce_ring_reset(qp->rq->ring);
-		spin_unlock_irqrestore(&qp->rq->lock, flags);
+		spin_unlock(&qp->rq->lock);
 	}
 }
 

@@ -59,16 +59,22 @@ static u8 xroce_wqe_check(const struct xroce_qp *qp,
 	u64 sum = 0;
 	u32 i;
 
+	/* As most are: one piece of memory for a SEND or WRITE, which all but UD may be long. */
+	if (wqe->opcode <= XROCE_WR_SEND_WITH_IMM && wqe->num_sge == 1 && req->max_sge && !ud &&
+	    !(wqe->flags & ~(XROCE_WR_SIGNALED | XROCE_WR_SOLICITED)) &&
+	    wqe->sge[0].length <= XROCE_MAX_MSG) {
+		*len = wqe->sge[0].length;
+		return 0;
+	}
 	if (!xroce_wqe_offered(qp, wqe->opcode))
 		return XROCE_WC_LOC_QP_OP_ERR;
-	if (wqe->flags & ~(XROCE_WR_FENCE | XROCE_WR_SIGNALED |
-			   XROCE_WR_SOLICITED | XROCE_WR_INLINE))
+	if (wqe->flags & ~(XROCE_WR_FENCE | XROCE_WR_SIGNALED | XROCE_WR_SOLICITED |
+			   XROCE_WR_INLINE))
 		return XROCE_WC_LOC_QP_OP_ERR;
 	if (wqe->flags & XROCE_WR_INLINE) {
 		if (wqe->inline_len > req->max_inline ||
 		    xroce_wr_is_local(wqe->opcode) ||
-		    (xroce_wqe_is_read(wqe) &&
-		     wqe->opcode != XROCE_WR_ATOMIC_WRITE))
+		    (xroce_wqe_is_read(wqe) && wqe->opcode != XROCE_WR_ATOMIC_WRITE))
 			return XROCE_WC_LOC_QP_OP_ERR;
 		*len = wqe->inline_len;
 		if (xroce_wqe_is_read(wqe))
@@ -146,21 +152,22 @@ bool xroce_req_pull(struct xroce_qp *qp)
 	struct xroce_ring *ring = req->ring;
 	u32 n = xroce_req_posted(req);
 
-	if (!n) {
-		if (READ_ONCE(req->polled)) {
-			req->dry = true;
-			return false;
-		}
+	/* Who posts now is seen, or rings if that was asked for before. */
+	if (!n && !READ_ONCE(req->polled) && !READ_ONCE(ring->wake)) {
 		WRITE_ONCE(ring->wake, 1);
 		/* Pairs with the user's barrier between prod and wake. */
 		smp_mb();
 		n = xroce_req_posted(req);
-		if (!n) {
-			req->dry = true;
-			return false;
-		}
 	}
-	WRITE_ONCE(ring->wake, 0);
+	if (!n) {
+		req->dry = true;
+		return false;
+	}
+	/* For one alone, with room for the next, nobody is told not to ring. */
+	req->dry = n == 1 && READ_ONCE(ring->wake) && !READ_ONCE(req->polled) &&
+		   (u32)xroce_psn_diff(qp->hot.next, qp->hot.una) + 1 < req->cwnd;
+	if (!req->dry)
+		WRITE_ONCE(ring->wake, 0);
 	for (n = min(n, XROCE_PULL_MAX); n; n--)
 		xroce_req_copy(qp);
 	return true;
@@ -168,28 +175,20 @@ bool xroce_req_pull(struct xroce_qp *qp)
 
 static u8 xroce_wc_opcode(u8 wr)
 {
-	switch (wr) {
-	case XROCE_WR_RDMA_WRITE:
-	case XROCE_WR_RDMA_WRITE_WITH_IMM:
-		return XROCE_WC_RDMA_WRITE;
-	case XROCE_WR_RDMA_READ:
-		return XROCE_WC_RDMA_READ;
-	case XROCE_WR_ATOMIC_CMP_AND_SWP:
-		return XROCE_WC_COMP_SWAP;
-	case XROCE_WR_ATOMIC_FETCH_AND_ADD:
-		return XROCE_WC_FETCH_ADD;
-	case XROCE_WR_FLUSH:
-		return XROCE_WC_FLUSH;
-	case XROCE_WR_ATOMIC_WRITE:
-		return XROCE_WC_ATOMIC_WRITE;
-	case XROCE_WR_LOCAL_INV:
-		return XROCE_WC_LOCAL_INV;
-	case XROCE_WR_BIND_MW:
-		return XROCE_WC_BIND_MW;
-	case XROCE_WR_REG_MR:
-		return XROCE_WC_REG_MR;
-	}
-	return XROCE_WC_SEND;
+	static const u8 of[] = {
+		[XROCE_WR_RDMA_WRITE] = XROCE_WC_RDMA_WRITE,
+		[XROCE_WR_RDMA_WRITE_WITH_IMM] = XROCE_WC_RDMA_WRITE,
+		[XROCE_WR_RDMA_READ] = XROCE_WC_RDMA_READ,
+		[XROCE_WR_ATOMIC_CMP_AND_SWP] = XROCE_WC_COMP_SWAP,
+		[XROCE_WR_ATOMIC_FETCH_AND_ADD] = XROCE_WC_FETCH_ADD,
+		[XROCE_WR_LOCAL_INV] = XROCE_WC_LOCAL_INV,
+		[XROCE_WR_BIND_MW] = XROCE_WC_BIND_MW,
+		[XROCE_WR_FLUSH] = XROCE_WC_FLUSH,
+		[XROCE_WR_ATOMIC_WRITE] = XROCE_WC_ATOMIC_WRITE,
+		[XROCE_WR_REG_MR] = XROCE_WC_REG_MR,
+	};
+
+	return wr <= XROCE_WR_REG_MR ? of[wr] : XROCE_WC_SEND;
 }
 
 static noinline void xroce_req_report(struct xroce_qp *qp, const struct xroce_send_wqe *wqe,
@@ -531,7 +530,7 @@ static bool xroce_req_asks(struct xroce_qp *qp, bool signalled)
 	    req->tail - req->head > req->depth / 2)
 		return true;
 	/* As the kernel's consumers have it, who free by the answer to what they sent. */
-	if (req->cur == req->tail && !xroce_req_pull(qp))
+	if (req->cur == req->tail && (req->dry || !xroce_req_pull(qp)))
 		return req->trusted;
 	return xroce_req_blocked(qp, req->cur) ||
 	       (!xroce_req_swq(req, req->cur)->plain &&
@@ -841,8 +840,11 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 	u32 n;
 
 	for (n = 0; n < XROCE_BATCH; n++) {
-		if (!xroce_req_open(qp))
+		if (!xroce_req_open(qp)) {
+			/* Whatever opens it has the ring looked at: nobody need ring. */
+			WRITE_ONCE(qp->req.ring->wake, 0);
 			return NULL;
+		}
 		e = xroce_req_current(qp);
 		if (!e)
 			return NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Receive queues: copying one work request out of the mapped ring. rq->lock,
- * irqsave, held for the copy only; inside the QP's lock.
+ * BH, held for the copy only; inside the QP's lock.
  */
 #include "core.h"
 
@@ -38,12 +38,11 @@ int xroce_rq_resize(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth)
 {
 	u32 mask = depth - 1, prod, cons, i;
 	struct xroce_ring *old = rq->ring;
-	unsigned long flags;
 	int ret = -EBUSY;
 
-	spin_lock_irqsave(&rq->lock, flags);
+	spin_lock_bh(&rq->lock);
 	cons = rq->cons;
-	spin_unlock_irqrestore(&rq->lock, flags);
+	spin_unlock_bh(&rq->lock);
 	/* Pairs with the user's release. */
 	prod = smp_load_acquire(&old->prod);
 	if (prod - cons > min(mask, rq->mask) + 1)
@@ -52,14 +51,14 @@ int xroce_rq_resize(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth)
 		memcpy(ring->slot + (i & mask) * rq->stride,
 		       old->slot + (i & rq->mask) * rq->stride, rq->stride);
 	WRITE_ONCE(ring->prod, prod);
-	spin_lock_irqsave(&rq->lock, flags);
+	spin_lock_bh(&rq->lock);
 	if (READ_ONCE(old->prod) == prod) {
 		WRITE_ONCE(ring->cons, rq->cons);
 		rq->ring = ring;
 		rq->mask = mask;
 		ret = 0;
 	}
-	spin_unlock_irqrestore(&rq->lock, flags);
+	spin_unlock_bh(&rq->lock);
 	return ret;
 }
 
@@ -74,16 +73,14 @@ int xroce_rq_resize(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth)
 int xroce_rq_take(struct xroce_qp *qp)
 {
 	struct xroce_rwqe *wqe = qp->resp.wqe;
+	const struct xroce_recv_wqe *slot;
 	struct xroce_rq *rq = qp->rq;
-	struct xroce_recv_wqe hdr;
-	unsigned long flags;
-	const u8 *slot;
+	u32 i, n, num = 0;
 	u64 len = 0;
 	int ret = 0;
 	bool few;
-	u32 i, n;
 
-	spin_lock_irqsave(&rq->lock, flags);
+	spin_lock(&rq->lock);
 	/*
 	 * Pairs with the user's release. More than there are slots is garbage:
 	 * there are none then.
@@ -97,24 +94,25 @@ int xroce_rq_take(struct xroce_qp *qp)
 		rq->limit = 0;
 	if (!n)
 		goto out;
-	slot = rq->ring->slot + (rq->cons & rq->mask) * rq->stride;
-	memcpy(&hdr, slot, sizeof(hdr));
-	barrier();	/* the compiler shall not look at the slot again */
-	wqe->wr_id = hdr.wr_id;
-	wqe->num_sge = min(hdr.num_sge, rq->max_sge);
-	if (wqe->num_sge == 1)
-		memcpy(wqe->sge, slot + sizeof(hdr), sizeof(wqe->sge[0]));
+	slot = (const void *)(rq->ring->slot + (rq->cons & rq->mask) * rq->stride);
+	/* Each once: its user may write there. */
+	wqe->wr_id = READ_ONCE(slot->wr_id);
+	n = READ_ONCE(slot->num_sge);
+	num = min(n, rq->max_sge);
+	wqe->num_sge = num;
+	if (num == 1)
+		memcpy(wqe->sge, slot->sge, sizeof(wqe->sge[0]));
 	else
-		memcpy(wqe->sge, slot + sizeof(hdr), wqe->num_sge * sizeof(wqe->sge[0]));
+		memcpy(wqe->sge, slot->sge, num * sizeof(wqe->sge[0]));
 	/* Pairs with the user's acquire: the slot has been read. */
 	smp_store_release(&rq->ring->cons, ++rq->cons);
-	ret = hdr.num_sge > rq->max_sge ? -EINVAL : 1;
+	ret = n > num ? -EINVAL : 1;
 out:
-	spin_unlock_irqrestore(&rq->lock, flags);
+	spin_unlock(&rq->lock);
 	if (few)
 		xroce_env_srq_limit(rq);
 	if (ret > 0) {
-		for (i = 0; i < wqe->num_sge; i++)
+		for (i = 0; i < num; i++)
 			len += wqe->sge[i].length;
 		wqe->len = min_t(u64, len, XROCE_MAX_MSG);
 	}

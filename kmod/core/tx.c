@@ -46,6 +46,16 @@ static struct xroce_frame *xroce_paced_next(struct xroce_qp *qp)
 }
 
 /*
+ * Is all sent that has been posted, and will who posts more ring. Of a run that has had
+ * @answers to send it is looked at apart: it was not called for requests, mostly.
+ */
+static bool xroce_req_idle(const struct xroce_req *req, bool answers)
+{
+	return req->cur == req->tail && (req->dry || (answers &&
+	       READ_ONCE(req->ring->prod) == req->tail && READ_ONCE(req->ring->wake)));
+}
+
+/*
  * Answers first; but who reads without a pause, as one that no CNP slows, leaves every
  * so often a turn to requests.
  */
@@ -64,7 +74,7 @@ static u32 xroce_stage(struct xroce_qp *qp, u32 most)
 			if (!turn)
 				f = xroce_resp_next(qp);
 		}
-		if (!f && !qp->nomem && !(req->dry && req->cur == req->tail))
+		if (!f && !qp->nomem && !xroce_req_idle(req, n))
 			f = xroce_paced_next(qp);
 		if (turn) {
 			qp->answers = 0;
@@ -254,7 +264,7 @@ void xroce_qp_run(struct xroce_qp *qp)
 		for (i = 0; i < taken; i++)
 			xroce_taken(qp, &qp->staged[i]);
 		spin_lock(&qp->lock);
-		if (taken || qp->dead)
+		if (qp->since && (taken || qp->dead))
 			xroce_turn_end(qp);
 		if (taken && qp->full)
 			xroce_room(qp);

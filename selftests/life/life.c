@@ -397,7 +397,8 @@ static int run(void)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-w US] [-l] [-m] [-s SEED]\n"
+	fprintf(stderr,
+		"usage: life [-n ROUNDS] [-p PAIRS] [-t TIMEOUT] [-w US] [-l] [-m] [-s SEED]\n"
 		"	DEV[@NETNS[@ADDRESS]] DEV[@NETNS[@ADDRESS]] MODE\n");
 	return 2;
 }

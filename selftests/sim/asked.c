@@ -448,6 +448,27 @@ static void run_bells(u64 seed)
 	sim_finish();
 }
 
+/* A window that has become smaller holds up what is posted: it is looked at by itself. */
+static void run_shrunk(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	u32 i;
+
+	(void)seed;
+	cfg.cwnd_init = cfg.cwnd_max = 8;
+	cfg.depth = 64;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	for (i = 0; i < 6; i++)
+		post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	asked.ep->qp.req.cwnd = 4;	/* as a CNP does */
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(asked.ep->qp.hot.una == asked.ep->qp.hot.next &&
+		  asked.ep->qp.req.ring->cons == 7, "%u of 7 are done",
+		  asked.ep->qp.req.ring->cons);
+	sim_finish();
+}
+
 static struct {
 	u32 asks;		/* READ requests */
 	u32 most;		/* responses to one */
@@ -529,6 +550,7 @@ const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-next", "what nobody waits for, and what follows", run_next, 0, 10 },
 	{ "asks-pieces", "a long READ, by as many packets as may be", run_pieces, 0, 60 },
 	{ "asks-trusted", "at once what a kernel consumer sends", run_trusted, 0, 30 },
+	{ "asks-shrunk", "what is posted while the window has become smaller", run_shrunk, 0, 10 },
 	{ "asks-bells", "doorbells for what is not looked at by itself", run_bells, 0, 10 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };

@@ -42,9 +42,9 @@ void sim_lock(spinlock_t *l, enum sim_lock_how how, const char *file, int line)
 		bh_off++;
 	else if (how == SIM_LOCK_IRQ)
 		irq_off++;
-	else if (l->rank != 1)
+	else if (l->rank > 2)
 		lock_bug(l, file, line, "must be taken with interrupts off");
-	if (l->rank == 1 && !bh_off)
+	if (l->rank <= 2 && !bh_off)
 		lock_bug(l, file, line, "taken with BH on");
 	if (l->rank == 1 && irq_off)
 		lock_bug(l, file, line, "taken with interrupts off");
@@ -728,8 +728,11 @@ bool sim_step(void)
 		ep->timer_at = 0;
 		wire_timer(ep);
 		sim_core_enter();
-		/* Many timers may be one interrupt's: but for room, each does little. */
-		room = ep->qp.full;
+		/*
+		 * Many timers may be one interrupt's: but for room, each does little, or
+		 * what a run would have that is about to come.
+		 */
+		room = ep->qp.full || ep->defer_pending;
 		sent = node_of(ep->qp.dev)->cnt[XROCE_CNT_TX_PKTS];
 		xroce_qp_timer(&ep->qp);
 		sent = node_of(ep->qp.dev)->cnt[XROCE_CNT_TX_PKTS] - sent;

@@ -204,6 +204,7 @@ struct sim_cq *sim_cq_new(struct sim_node *n, u32 depth)
 	xroce_cq_init(&cq->cq, &n->dev, ring_new(depth,
 						 sizeof(struct xroce_cqe)),
 		      depth);
+	cq->cq.stamped = true;
 	cq->next = n->cqs;
 	n->cqs = cq;
 	return cq;

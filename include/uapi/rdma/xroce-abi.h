@@ -215,7 +215,8 @@ enum xroce_sl {
  * @qpn: QP that the work belonged to
  * @imm: immediate as on the wire, or the invalidated R_Key in host order
  * @vlan: with XROCE_WC_GRH, the tag it came with, 0xffff for none
- * @timestamp: nanoseconds of CLOCK_MONOTONIC when the element was written
+ * @timestamp: nanoseconds of CLOCK_MONOTONIC when the element was written, 0 in a CQ
+ *	that was made without IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION
  */
 struct xroce_cqe {
 	__aligned_u64 wr_id;

@@ -80,6 +80,8 @@ typedef pthread_mutex_t spinlock_t;
 #define spin_lock_init(l)	pthread_mutex_init(l, NULL)
 #define spin_lock(l)		pthread_mutex_lock(l)
 #define spin_unlock(l)		pthread_mutex_unlock(l)
+#define spin_lock_bh(l)		spin_lock(l)
+#define spin_unlock_bh(l)	spin_unlock(l)
 #define spin_lock_irqsave(l, f) do { (f) = 0; spin_lock(l); } while (0)
 #define spin_unlock_irqrestore(l, f) do { (void)(f); spin_unlock(l); } while (0)
 #define local_bh_disable()	do { } while (0)
@@ -96,5 +98,6 @@ typedef pthread_mutex_t spinlock_t;
 	max_a > max_b ? max_a : max_b; })
 #define min_t(t, a, b)	min((t)(a), (t)(b))
 #define max_t(t, a, b)	max((t)(a), (t)(b))
+#define clamp(v, lo, hi) min(max(v, lo), hi)
 
 #endif /* XROCE_ENV_H */
