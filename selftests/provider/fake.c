@@ -141,7 +141,8 @@ int ibv_cmd_create_cq_ex(struct ibv_context *ctx,
 		return errno = fake.fail_cmd;
 	if (resp_size != sizeof(*resp) + sizeof(*drv))
 		abort();
-	if (attr->wc_flags || attr->comp_mask || attr->flags)
+	if (attr->wc_flags & ~IBV_WC_EX_WITH_COMPLETION_TIMESTAMP || attr->comp_mask ||
+	    attr->flags)
 		return errno = EOPNOTSUPP;
 	while (depth < attr->cqe)
 		depth *= 2;
