@@ -9,6 +9,12 @@
 
 #include "xroce.h"
 
+/*
+ * What the device says, though XROCE_MAX_RD_ATOMIC are taken: UCX and perftest have the
+ * peer's QP answer as many as their own device says.
+ */
+#define XROCE_NIC_RD_ATOMIC	16
+
 /* IPv6, UDP, BTH, XRCETH, RETH, immediate and ICRC around a payload. */
 #define XROCE_OVERHEAD	(40 + 8 + 12 + 4 + 16 + 4 + 4)
 
@@ -83,13 +89,9 @@ static int xroce_ib_query_device(struct ib_device *ib, struct ib_device_attr *at
 	attr->max_mcast_grp = XROCE_MAX_GROUP;
 	attr->max_mcast_qp_attach = XROCE_MAX_GROUP_QP;
 	attr->max_total_mcast_qp_attach = XROCE_MAX_GROUP * XROCE_MAX_GROUP_QP;
-	/*
-	 * As many as NICs have, though XROCE_MAX_RD_ATOMIC are taken: UCX and perftest
-	 * have a QP ask for as many as its own device says, and the peer's be told.
-	 */
-	attr->max_qp_rd_atom = 16;
-	attr->max_qp_init_rd_atom = 16;
-	attr->max_res_rd_atom = 16 * XROCE_MAX_QP;
+	attr->max_qp_rd_atom = XROCE_NIC_RD_ATOMIC;
+	attr->max_qp_init_rd_atom = XROCE_NIC_RD_ATOMIC;
+	attr->max_res_rd_atom = XROCE_NIC_RD_ATOMIC * XROCE_MAX_QP;
 	/* cmpxchg() on the memory itself, as the CPUs do. */
 	attr->atomic_cap = IB_ATOMIC_GLOB;
 	attr->masked_atomic_cap = IB_ATOMIC_NONE;

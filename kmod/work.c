@@ -286,9 +286,7 @@ static struct llist_node *work_next(struct xroce_work *work, enum work_kind kind
 	struct llist_node *node = work->todo[kind];
 
 	/* Who adds to an empty list has this poll done once more. */
-	if (!node && llist_empty(&work->list[kind]))
-		return NULL;
-	if (!node)
+	if (!node && !llist_empty(&work->list[kind]))
 		node = llist_reverse_order(llist_del_all(&work->list[kind]));
 	if (node)
 		work->todo[kind] = node->next;

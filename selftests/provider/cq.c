@@ -124,6 +124,8 @@ static void test_extended(void)
 
 	set_up(NULL);
 	ex = &cq->vcq.cq_ex;
+	TAP_CHECK(bad, fake.wc_flags == IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+		  "the time is not asked for");
 	TAP_CHECK(bad, ibv_start_poll(ex, &some) == EINVAL, "unknown attributes");
 	TAP_CHECK(bad, ibv_start_poll(ex, &none) == ENOENT, "an empty CQ");
 	for (i = 0; i < 5; i++)
@@ -174,6 +176,7 @@ static void test_extended(void)
 
 	set_up(&bare);
 	ex = &cq->vcq.cq_ex;
+	TAP_CHECK(bad, !fake.wc_flags, "the time is asked for");
 	TAP_CHECK(bad, !ex->read_byte_len && !ex->read_imm_data &&
 		  !ex->read_qp_num && !ex->read_src_qp && !ex->read_slid &&
 		  !ex->read_sl && !ex->read_dlid_path_bits &&

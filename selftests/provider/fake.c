@@ -144,6 +144,7 @@ int ibv_cmd_create_cq_ex(struct ibv_context *ctx,
 	if (attr->wc_flags & ~IBV_WC_EX_WITH_COMPLETION_TIMESTAMP || attr->comp_mask ||
 	    attr->flags)
 		return errno = EOPNOTSUPP;
+	fake.wc_flags = attr->wc_flags;
 	while (depth < attr->cqe)
 		depth *= 2;
 	drv->ring = make_ring(depth, sizeof(struct xroce_cqe));

@@ -30,6 +30,7 @@ struct fake_ring {
  * @cqs, @qps, @srqs, @ahs, @pds, @xrcds: objects that exist
  * @bells: doorbells rung well; others are @bad_bells
  * @fail_map: which mmap() from now on fails, 0 for none
+ * @wc_flags: what the last CQ was made with
  * @fail_cmd: errno of each command and doorbell, 0 for success
  * @no_lseek: errno of lseek() alone
  * @foreign: a true file, which has the number of the one for doorbells; 0: none has
@@ -54,6 +55,7 @@ extern struct fake {
 	int bad_bells;
 	int fail_map;
 	int fail_cmd;
+	uint64_t wc_flags;
 	int no_lseek;
 	int foreign;
 	struct ibv_qp_cap cap;

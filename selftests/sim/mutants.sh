@@ -444,6 +444,9 @@ bug cnp-class answer 'xroce_frame_set_tos(f, XROCE_CNP_TOS);' ''
 bug cnp-sum net '(u16)~ip[1] + tos));' '(u16)~ip[1]));'
 bug cnp-no-becn answer 'XROCE_BTH_BECN >> 24' '0'
 
+# what is asked for, and looked at
+bug shrunk-unseen req '\t\t\tWRITE_ONCE(qp->req.ring->wake, 0);\n\t\t\treturn NULL;' \
+	'\t\t\treturn NULL;'
 bug read-long qp '128 >> clamp(req->max_rd_atomic, 1u, 3u)' '64'
 bug read-short qp '128 >> clamp(req->max_rd_atomic, 1u, 3u)' '16'
 bug trusted-unasked req 'return req->trusted;' 'return false;'

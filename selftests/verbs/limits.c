@@ -472,6 +472,8 @@ bool test_other_port(void)
 	TRY(ask());
 	NEED(dev.phys_port_cnt == 1 && !ibv_query_port(ctx, 1, &port) &&
 	     ibv_query_port(ctx, 2, &none), "ports");
+	/* What NICs take in a message: programs go by their own port's */
+	NEED(port.max_msg_sz == 1u << 30, "messages of %u bytes", port.max_msg_sz);
 	NEED(!ibv_create_ah(pd, &ah), "an address handle of port 2");
 	NEED(port.pkey_tbl_len == 1 && dev.max_pkeys == 1, "%u P_Keys of %u",
 	     port.pkey_tbl_len, dev.max_pkeys);
