@@ -72,11 +72,19 @@ cm_families() {
 	done
 }
 
+# What there is of each kind of object, at both ends
+resources() {
+	r1 rdma resource show "$RDMA1" && r2 rdma resource show "$RDMA2"
+}
+as_before() { [ "$(resources)" = "$before" ]; }
+
 cm_programs() {
-	local events prog
+	local events prog before
+	before=$(resources)
 	PATIENCE=$((60 + connections)) try "$label: cmtime, $connections connections" \
 		cm_pair 18515 cmtime -b "$V4.2" -c "$connections" -p 18515 \
 		-- cmtime -b "$V4.1" -s "$V4.2" -c "$connections" -p 18515
+	try "$label: nothing is left of them" wait_for 10 as_before
 	try "$label: ib_send_bw -R" cm_pair 18515 ib_send_bw -F -R -n 100 \
 		-s 20000 --bind_source_ip "$V4.2" \
 		-- ib_send_bw -F -R -n 100 -s 20000 "$V4.2"

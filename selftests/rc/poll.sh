@@ -132,9 +132,12 @@ limited() {
 }
 flow=$(counter "$NS1" "$RDMA1" rdma_recvs)
 serve "a limit"
+what="$label: its cgroup's limit is its thread's"
 if grep -q cpu /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
 	echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
-	measure "$label: its cgroup's limit is its thread's" limited "$far"
+	measure "$what" limited "$far"
+else
+	skip "$what" "no controller of CPU time"
 fi
 both_killed "both are gone"
 flow=$(counter "$NS1" "$RDMA1" rdma_recvs)

@@ -154,9 +154,6 @@ static bool transition(struct ep *e, const struct ep *peer, int from, int to)
 	for (bit = 1; bit < N_BIT; bit++) {
 		int one = 1 << bit;
 
-		/* ours to refuse or not: paths we do not have */
-		if (one & (IBV_QP_ALT_PATH | IBV_QP_CAP))
-			continue;
 		if (need & one) {
 			TRY(stays(e, peer, from, to, need & ~one));
 		} else if (!(may & one)) {
@@ -168,7 +165,6 @@ static bool transition(struct ep *e, const struct ep *peer, int from, int to)
 			TRY(bring(e, peer, from));
 		}
 	}
-	TRY(stays(e, peer, from, to, need | IBV_QP_ALT_PATH));
 	err = step_with(e, peer, from, to, need);
 	NEED(!err, "%s", strerror(err));
 	NEED(ep_state(e) == (unsigned int)to, "it is in state %d", ep_state(e));
