@@ -147,7 +147,7 @@ static bool frame_by_xdp(const struct xroce_kqp *kqp)
 	return xdp && READ_ONCE(ndev->xdp_state[XDP_MODE_DRV].link) ==
 	       (const void *)xdp && link->xdp_fit &&
 	       READ_ONCE(ndev->xdp_features) & NETDEV_XDP_ACT_NDO_XMIT &&
-	       (!READ_ONCE(ndev->num_tc) || !frame_has_class(&kqp->qp.av)) &&
+	       (READ_ONCE(ndev->num_tc) <= 1 || !frame_has_class(&kqp->qp.av)) &&
 	       kqp->qp.av.route == XROCE_ROUTE_WIRE && kqp->xdp_stuck < XROCE_XDP_STUCK;
 }
 

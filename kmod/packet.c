@@ -79,6 +79,7 @@ void xroce_env_read(struct xroce_rx *rx, u32 off, void *dst, u32 len)
 		smp_wmb();	/* as below */
 		read_parts(krx, off + front, dst + front, last);
 	} else if (last < sizeof(u64)) {
+		smp_wmb();	/* of what begins on another page they are the end */
 		memcpy(dst, src, last);
 	} else {
 		memcpy(dst, src, front);

@@ -34,6 +34,8 @@ enum work_kind { WORK_QP, WORK_CQ, WORK_SRQ, WORK_KINDS };
  * @loop: frames on their way to be received on this host
  * @looped: how many
  * @loop_todo: those taken off @loop; the poll's alone
+ * @loop_more: the last poll did not see @loop empty under @lock behind its last frame;
+ *	the poll's alone
  */
 struct xroce_work {
 	struct napi_struct napi;
@@ -44,6 +46,7 @@ struct xroce_work {
 	struct list_head loop;
 	u32 looped;
 	struct list_head loop_todo;
+	bool loop_more;
 };
 
 static struct xroce_work __percpu *xroce_works;
@@ -387,8 +390,8 @@ static int poll_loop(struct xroce_work *work, int budget)
 	struct xroce_kqp *kqp;
 	int done;
 
-	/* None was on its way here: who sends on another CPU has none to follow. */
-	if (list_empty(&work->loop_todo) && !READ_ONCE(work->looped))
+	/* Who sends on another CPU, and has not added them yet, has none to follow here. */
+	if (!work->loop_more && !READ_ONCE(work->looped))
 		return 0;
 	for (done = 0; done < budget; done++) {
 		kf = loop_next(work);
@@ -399,6 +402,7 @@ static int poll_loop(struct xroce_work *work, int budget)
 		if (atomic_dec_and_test(&kqp->looping))
 			xroce_kqp_put(kqp);
 	}
+	work->loop_more = done == budget;
 	return done;
 }
 

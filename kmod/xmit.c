@@ -111,7 +111,8 @@ static noinline bool vlan_source(const struct xroce_link *link, struct vlan_ethh
  * A frame bears the address that the netdev, or its VLAN's, has now. It has no way
  * where one is gone, or another namespace's or, of a bond's, another netdev's, or
  * down, and then maybe without queues already, of which the stack would complain; nor
- * has it one without a carrier.
+ * has it one without a carrier, a group's none to this host either, as of a NIC's port
+ * that is down.
  */
 static void frame_source(const struct xroce_link *link, struct xroce_frame *f, bool active)
 {

@@ -6,6 +6,7 @@
 #include "core.h"
 
 #define XROCE_CWND_FLOOR	4
+#define XROCE_PIECE_MIN		16
 
 /**
  * xroce_cc_init() - a new connection, whose requester's PSNs are set
@@ -63,4 +64,24 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout)
 	req->ssthresh = max_t(u32, req->cwnd / 2, XROCE_CWND_FLOOR);
 	req->cwnd = timeout ? XROCE_CWND_FLOOR : req->ssthresh;
 	req->cwnd_cnt = 0;
+}
+
+/**
+ * xroce_cc_piece() - how many packets of a READ to ask for at once
+ * @qp: the queue pair; the READ is about to begin
+ *
+ * So that the window governs responses too: longer where few requests may be under way,
+ * but not above the window where it has shrunk. What is lost at a piece's end has nothing
+ * behind it where no other follows, and waits for the timer.
+ *
+ * Return: a power of two. Whatever the window does, pieces of one READ begin at multiples
+ * of it: the responder knows each by where it begins.
+ */
+u8 xroce_cc_piece(const struct xroce_qp *qp)
+{
+	u8 piece = 128 >> clamp(qp->req.max_rd_atomic, 1u, 3u);
+
+	while (piece > XROCE_PIECE_MIN && piece > qp->req.cwnd)
+		piece /= 2;
+	return piece;
 }

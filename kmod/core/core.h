@@ -289,15 +289,15 @@ struct xroce_frame {
  * @npsn: PSNs it takes
  * @len: message length in bytes
  * @status: not 0: it fails with this once all before it have completed
+ * @piece: of a READ: how many packets are asked for at once, a power of two
  * @plain: a SEND or WRITE without a fence, as most are: it waits for nothing
  */
 struct xroce_swq {
 	u32 psn;
 	u32 npsn;
 	u32 len;
-	u8 status;
-	bool started;
-	bool plain;
+	u8 status, piece;
+	bool started, plain;
 };
 
 /**
@@ -312,7 +312,6 @@ struct xroce_swq {
  * @tail: next to copy from the ring
  * @rd_end: one past the last PSN of each READ or atomic request outstanding, a
  *	FIFO [@rd_head, @rd_tail) over XROCE_MAX_RD_ATOMIC entries
- * @piece: how many packets of a READ are asked for at once, a power of two
  * @total: what the device had taken when the timer last expired for want of room
  * @waiting: since when nothing new was heard of what is outstanding, ns; 0: none is
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
@@ -345,7 +344,6 @@ struct xroce_req {
 	u32 rd_head;
 	u32 rd_tail;
 	u32 max_rd_atomic;
-	u32 piece;
 	u64 timeout;
 	u64 total;
 	u64 waiting;
@@ -725,6 +723,7 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key);
 void xroce_cc_init(struct xroce_qp *qp);
 void xroce_cc_ack(struct xroce_qp *qp, u32 inflight, u32 n);
 void xroce_cc_loss(struct xroce_qp *qp, bool timeout);
+u8 xroce_cc_piece(const struct xroce_qp *qp);
 
 /*
  * What the environment supplies.

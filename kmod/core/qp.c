@@ -237,12 +237,6 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr, u32 mas
 		resp->rd_end = XROCE_PSN_NONE;
 	}
 	if (mask & XROCE_ATTR_SQ_PSN) {
-		/*
-		 * A READ is asked for in pieces that begin at multiples of this, so that
-		 * the window governs responses too: longer where few may be under way,
-		 * up to the first window.
-		 */
-		req->piece = 128 >> clamp(req->max_rd_atomic, 1u, 3u);
 		qp->hot.una = attr->sq_psn;
 		qp->hot.next = attr->sq_psn;
 		qp->hot.max = attr->sq_psn;

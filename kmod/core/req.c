@@ -578,14 +578,13 @@ static struct xroce_frame *xroce_read_frame(struct xroce_qp *qp,
 					    const struct xroce_send_wqe *wqe,
 					    const struct xroce_swq *e, u32 *n)
 {
-	u32 done = (qp->hot.next - e->psn) & XROCE_PSN_MASK;
-	u32 off = done << qp->hot.mtu_shift;
+	u32 done = (qp->hot.next - e->psn) & XROCE_PSN_MASK, off = done << qp->hot.mtu_shift;
 	struct xroce_reth eth = {
 		.va = cpu_to_be64(wqe->rdma.remote_addr + off),
 		.rkey = cpu_to_be32(wqe->rdma.rkey),
 	};
 
-	*n = min(qp->req.piece - (done & (qp->req.piece - 1)), e->npsn - done);
+	*n = min(e->piece - (done & (e->piece - 1)), e->npsn - done);
 	eth.len = cpu_to_be32(min(e->len - off, *n << qp->hot.mtu_shift));
 	return xroce_frame_ext(xroce_frame_new(qp, XROCE_READ_REQ, qp->hot.next, sizeof(eth), 0),
 			       &eth, sizeof(eth), 0);
@@ -804,6 +803,7 @@ static struct xroce_swq *xroce_req_current(struct xroce_qp *qp)
 			return NULL;
 		e->psn = qp->hot.next;
 		e->npsn = max(DIV_ROUND_UP(e->len, xroce_mtu(qp)), 1u);
+		e->piece = e->plain ? 0 : xroce_cc_piece(qp);
 		e->started = true;
 	}
 	/* It is inside, by all rules; if they err, nothing beside the request is read. */

@@ -510,6 +510,13 @@ static void run_pieces(u64 seed)
 	sim_check(sent.asks == 512 / pieces[rd - 1] && sent.most == pieces[rd - 1],
 		  "%u READs at once: %u requests, of up to %u packets", rd, sent.asks,
 		  sent.most);
+	/* The window is small now, and stays so for all of one that has begun in it. */
+	xroce_cc_loss(&asked.ep->qp, true);
+	memset(&sent, 0, sizeof(sent));
+	post(XROCE_WR_RDMA_READ, 512 << 10, true, false);
+	sim_settle_all(SIM_SEC);
+	sim_check(sent.asks == 512 / 16 && sent.most == 16,
+		  "by a small window: %u requests, of up to %u packets", sent.asks, sent.most);
 	sim_finish();
 }
 

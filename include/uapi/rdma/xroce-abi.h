@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define XROCE_ABI_VERSION	3
+#define XROCE_ABI_VERSION	4
 /* In no released kernel; RDMA_DRIVER_UNKNOWN is skipped by libibverbs. */
 #define XROCE_DRIVER_ID		0x78726f63
 
