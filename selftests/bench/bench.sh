@@ -200,6 +200,17 @@ serve() {
 		die "xroce_bench: $(cat "$TOPO_TMP/server")"
 }
 
+# icrc_functions - for the profile's plugin: those by which a packet's ICRC, or that of
+# its headers, is made, and those by which it is checked
+icrc_functions() {
+	sort /proc/kallsyms | awk '
+		which && $1 != start { print start, $1, which; which = "" }
+		$3 ~ /^(xroce_(frame_icrc|head_set)|rxe_icrc_generate)(\.|$)/ {
+			start = $1; which = "makes"
+		}
+		$3 ~ /^(xroce_rx_icrc_ok|rxe_icrc_check)(\.|$)/ { start = $1; which = "checks" }'
+}
+
 # What the addresses were that a profile has
 symbols() {
 	local dir=${XROCE_BENCH_SYMBOLS:-}
@@ -220,6 +231,7 @@ bench() {
 		[[ $spec == *,mtu=* ]] || spec+=,mtu=$RDMA_MTU
 		specs+=("$spec")
 	done
+	[ -z "${XROCE_BENCH_SYMBOLS:-}" ] || icrc_functions >"$XROCE_BENCH_SYMBOLS/blocks.icrc"
 	serve "$nss" "$dev2"
 	while [ ${#specs[@]} -gt 0 ]; do
 		ended=0

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "bench.h"
+#include "mark.h"
 
 #define MAX_LIST 64
 #define BATCH	 64
@@ -244,6 +245,8 @@ void end_clear(struct end *e, bool full)
 	size_t size = slot_size(&e->s);
 
 	memset(e->mem, 0, mem_size(&e->s));
+	for (size_t i = 0; i < mem_size(&e->s); i += 4096)
+		MARK_PAGE(e->mem + i);
 	for (uint64_t i = 0; full && i < end_slots(&e->s); i++)
 		for (uint64_t j = 0; j < e->s.size; j++)
 			e->mem[i * size + j] = pattern(i, j);
