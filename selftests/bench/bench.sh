@@ -120,7 +120,12 @@ spec_set() {
 			echo "$op,size=$size"
 		done
 	done
-	[ "$mtu" = 4096 ] || return
+	if [ "$mtu" != 4096 ]; then
+		echo "write,size=64,list=16"
+		echo "send,size=64,list=16"
+		echo "send,inline,lat,size=8"
+		return
+	fi
 	for op in write send; do
 		for qps in "${all_qps[@]}"; do
 			for list in "${lists[@]}"; do
@@ -130,9 +135,16 @@ spec_set() {
 			done
 		done
 	done
+	for list in 16 64; do
+		echo "read,size=64,list=$list"
+	done
+	for qps in 8 64; do
+		echo "read,size=64,qps=$qps"
+	done
 	for qps in "${all_qps[@]}"; do
 		echo "atomic,qps=$qps"
 	done
+	echo "atomic,list=16"
 	for op in send,inline read atomic; do
 
 		echo "$op,lat,size=8"
@@ -382,7 +394,7 @@ ours() {
 	rdma_up || die "xroce: no devices"
 	! wanted tcp || tcp attached
 	! wanted xroce || measure xroce "${at1[@]}" "${at2[@]}" "$@"
-	! wanted xroce-poll || polled "$@"
+	! wanted xroce-poll || [ "$RDMA_MTU" != 4096 ] || polled "$@"
 	! wanted xroce-loop || measure xroce-loop "${at1[@]}" "${at1[@]}" "$@"
 	rdma_down
 }
