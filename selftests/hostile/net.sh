@@ -21,7 +21,8 @@
 # Once without VLANs, and then each eth0 has eth0.7, 198.18.7.1 and .2, too.
 #
 # XROCE_XDP=off|generic|native  XROCE_FLOOD_S: seconds of each, 3, or 30 with
-# XROCE_LONG  XROCE_FLOOD_RATE: packets in a second, 2000  XROCE_FLOODS: kinds
+# XROCE_LONG  XROCE_FLOOD_RATE: packets in a second to each, as many as come to it of
+# the connections, and 2000 at least  XROCE_FLOODS: kinds
 # XROCE_NETS: of v4, v6, vlan  XROCE_SEED
 
 # shellcheck source-path=SCRIPTDIR
@@ -32,18 +33,17 @@ cd "$(dirname "$0")" || exit 1
 topo_need ib_write_bw rdmatool jq
 seconds=${XROCE_FLOOD_S:-${XROCE_LONG:+30}}
 seconds=${seconds:-3}
-rate=${XROCE_FLOOD_RATE:-2000}
 seed=${XROCE_SEED:-4711}
-# WRITEs in a second that are few, and packets that have to be found unwanted; a
-# kernel that checks everything sends less
-few=100 least=$((seconds * rate / 4))
+# WRITEs in a second that are few, and of the packets that are sent those that have to
+# be found unwanted, one in so many; a kernel that checks everything sends less
+few=100 found=4
 # A packet that is kept is 1 KiB at least, with its sk_buff: of all that is sent one
 # in six; and while they come some that are under way, however long they do. It is
 # another that sees what is kept where that is what it looks for, and keeps for a
-# while what has been freed
-kept=6 floor=0 patience=60 under_way=2048
+# while what has been freed. However many come, not more than some MiB
+kept=6 kept_most=4096 floor=0 patience=60 under_way=2048
 if [ -e /sys/kernel/debug/kmemleak ]; then
-	few=20 least=$((seconds * rate / 16)) floor=65536
+	few=20 found=16 floor=65536
 fi
 topo_middle 1500
 nm ip link add nowhere type dummy
@@ -203,8 +203,9 @@ by_turns() {
 	taken=$(($(taken "$1" "$2" "$6") - taken))
 	before=$((carried[quiet] * 1000000 / us[quiet]))
 	after=$((carried[flood] * 1000000 / us[flood]))
-	most_now=$((floor + under_way + sent[flood] / kept))
-	most=$((floor + sent[flood] / kept)) few_skbs=$((512 + sent[flood] / 16))
+	most=$((sent[flood] / kept))
+	most=$((floor + (most < kept_most ? most : kept_most))) most_now=$((most + under_way))
+	few_skbs=$((512 + sent[flood] / 16))
 	# ib_cm keeps for a while what it was asked
 	wait_for "$patience" let_go || :
 }
@@ -230,7 +231,7 @@ flooded() {
 		not_ok "$name" "the connections are at a stand: $(r1 rdmatool -d stat)"
 	elif [ $((after * 2)) -lt "$before" ]; then
 		not_ok "$name" "$before WRITEs/s, then $after, $try times"
-	elif [ "$taken" -lt "$least" ]; then
+	elif [ "$taken" -lt $((seconds * rate / found)) ]; then
 		not_ok "$name" "only $taken packets were found to be unwanted"
 	elif [ "$used" -gt "$most_now" ] || [ "$slab" -gt "$most_now" ]; then
 		not_ok "$name" "$used KiB were in use for it, $slab of slabs, $try times"
@@ -252,6 +253,15 @@ running() {
 	[ $(($(writes) - was)) -gt "$few" ]
 }
 
+# Packets a second that come to each of the two
+come() {
+	local was now
+	was=$(($(counter "$RNS1" "$RDMA1" rcvd_pkts) + $(counter "$RNS2" "$RDMA2" rcvd_pkts)))
+	sleep 2
+	now=$(($(counter "$RNS1" "$RDMA1" rcvd_pkts) + $(counter "$RNS2" "$RDMA2" rcvd_pkts)))
+	echo $(((now - was) / 4))
+}
+
 # both KIND
 both() {
 	flooded "$1 from another address" "$1" "${NET}9" "${NET}9" $OTHER $OTHER "$vlan"
@@ -267,13 +277,16 @@ said_prey() {
 # floods_of KIND... - beside connections by the addresses $NET.1 and .2, or ::1 and ::2
 floods_of() {
 	local kind bw prey pid more used slab most_now taken kib most held few_skbs rings
-	local before after
+	local before after rate
 	# Patient, for a guest may stand still for a while; and until it is told to
 	# end, for what is said to take a second takes several where the host is busy.
 	PAIR_TIMEOUT=6000 verbs_pair "${NET}1" "${NET}2" ib_write_bw -q 4 -s 4000 -u 18 \
 		-D 5000 >"$TOPO_TMP/bw" 2>&1 &
 	bw=$!
 	try "$label: connections" wait_for 60 running
+	rate=${XROCE_FLOOD_RATE:-$(come)}
+	[ "$rate" -ge 2000 ] || rate=2000
+	echo "# $rate packets a second to each"
 	for kind; do
 		both "$kind"
 	done

@@ -22,12 +22,19 @@ topo_direct "${XROCE_MTU:-4500}"
 n2 ethtool -K "$ETH2" gro on
 label="xroce $XROCE_XDP with rxe"
 rdma_devices "$label"
+# rdma_rxe sends to a group by the routing table, and hears of one what the host has joined
+n2 ip route replace 239.0.0.0/8 dev "$ETH2"
+for n in 3 4 5; do
+	n2 ip addr add "239.129.2.$n/32" dev "$ETH2" autojoin
+	n2 ip addr add "ff15::102:30$n/128" dev "$ETH2" autojoin
+done
 # data, annex, window, mix, uc and ud go both ways by themselves; shape only from the client
 for family in 4 6; do
 	args=()
 	[ "$family" = 4 ] || args=(-6)
 	rc "$label" forward "${args[@]}" data mix
-	ud "$label" "${args[@]}" uc ud
+	ud "$label" "${args[@]}" uc ud mcast
+	ud "rxe with xroce $XROCE_XDP" -r "${args[@]}" mcast
 done
 rc "$label" forward shape annex window refused many
 ud "$label" shape
