@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The congestion window: packets a QP may have in flight. Additive increase,
- * halved once per round trip with loss, down to a floor. Under the QP's lock.
+ * halved once per round trip with loss, down to a floor. And how long an ACK is
+ * waited for. Under the QP's lock.
  */
 #include "core.h"
 
 #define XROCE_CWND_FLOOR	4
 #define XROCE_PIECE_MIN		16
+#define XROCE_PATIENCE		(4096ull << 16)		/* ns, 268 ms */
 
 /**
  * xroce_cc_init() - a new connection, whose requester's PSNs are set
@@ -84,4 +86,22 @@ u8 xroce_cc_piece(const struct xroce_qp *qp)
 	while (piece > XROCE_PIECE_MIN && piece > qp->req.cwnd)
 		piece /= 2;
 	return piece;
+}
+
+/**
+ * xroce_cc_timeout() - how long to wait for an answer to what was asked about
+ * @req: the requester
+ *
+ * An ACK timeout may take up to four times what was asked for (IBTA 9.7.6.1.3). From the
+ * second in a row on one that is short does, as far as XROCE_PATIENCE: a peer, or what
+ * brings its packets, that a busy machine does not run for most of a second is there all
+ * the same.
+ *
+ * Return: ns, 0 for ever.
+ */
+u64 xroce_cc_timeout(const struct xroce_req *req)
+{
+	u64 longer = req->timeout << min(req->retry_cnt - req->retries, 2);
+
+	return max(req->timeout, min(longer, XROCE_PATIENCE));
 }

@@ -724,6 +724,7 @@ void xroce_cc_init(struct xroce_qp *qp);
 void xroce_cc_ack(struct xroce_qp *qp, u32 inflight, u32 n);
 void xroce_cc_loss(struct xroce_qp *qp, bool timeout);
 u8 xroce_cc_piece(const struct xroce_qp *qp);
+u64 xroce_cc_timeout(const struct xroce_req *req);
 
 /*
  * What the environment supplies.

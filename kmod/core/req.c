@@ -382,7 +382,7 @@ static u64 xroce_req_due(const struct xroce_req *req)
 	u64 wait = XROCE_ASK_WAIT;
 
 	if (req->asked)
-		wait = req->timeout;
+		wait = xroce_cc_timeout(req);
 	else if (req->timeout)
 		wait = min(wait, req->timeout / XROCE_ASK_PART);
 	return wait ? req->waiting + wait : XROCE_NEVER;

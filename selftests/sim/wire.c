@@ -859,11 +859,13 @@ void wire_rx(struct sim_ep *ep, const u8 *buf, u32 len)
 
 static u64 timeout_ns(const struct sim_ep *ep)
 {
-	return ep->timeout ? 4096ull << ep->timeout : 0;
+	u64 t = ep->timeout ? 4096ull << ep->timeout : 0;
+
+	return max(t, min(t << min(ep->wire.expiries, 2u), 4096ull << 16));
 }
 
 /**
- * wire_timer() - a QP's timer runs out: has an ACK timeout passed
+ * wire_timer() - a QP's timer runs out: has an ACK timeout passed, however long
  *
  * The observer sees a packet when the device takes it, which may be a little
  * after the core started its timer; an eighth is allowed for that.
