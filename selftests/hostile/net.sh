@@ -22,7 +22,7 @@
 #
 # XROCE_XDP=off|generic|native  XROCE_FLOOD_S: seconds of each, 3, or 30 with
 # XROCE_LONG  XROCE_FLOOD_RATE: packets in a second to each, as many as come to it of
-# the connections, and 2000 at least  XROCE_FLOODS: kinds
+# the connections, if who floods is as fast, and 2000 at least  XROCE_FLOODS: kinds
 # XROCE_NETS: of v4, v6, vlan  XROCE_SEED
 
 # shellcheck source-path=SCRIPTDIR
@@ -34,16 +34,17 @@ topo_need ib_write_bw rdmatool jq
 seconds=${XROCE_FLOOD_S:-${XROCE_LONG:+30}}
 seconds=${seconds:-3}
 seed=${XROCE_SEED:-4711}
-# WRITEs in a second that are few, and of the packets that are sent those that have to
-# be found unwanted, one in so many; a kernel that checks everything sends less
-few=100 found=4
+# WRITEs in a second that are few; packets that have to be sent in one; and of those the
+# ones that have to be found unwanted, one in so many. A kernel that checks everything
+# sends less
+few=100 least=1000 found=8
 # A packet that is kept is 1 KiB at least, with its sk_buff: of all that is sent one
 # in six; and while they come some that are under way, however long they do. It is
 # another that sees what is kept where that is what it looks for, and keeps for a
 # while what has been freed. However many come, not more than some MiB
 kept=6 kept_most=4096 floor=0 patience=60 under_way=2048
 if [ -e /sys/kernel/debug/kmemleak ]; then
-	few=20 found=16 floor=65536
+	few=20 least=250 floor=65536
 fi
 topo_middle 1500
 nm ip link add nowhere type dummy
@@ -187,9 +188,9 @@ let_go() {
 }
 
 # by_turns KIND SOURCE1 SOURCE2 MAC1 MAC2 VLAN - sets $before and $after: messages in a
-# second undisturbed and in the flood; $used and $slab: memory that is in use in the
-# flood beside what was before; $kib, $held, $rings: what it leaves in use, after a
-# while if that is more than $most, $few_skbs and nothing
+# second undisturbed and in the flood; $flooded: packets sent in that; $used and $slab:
+# memory that is in use in it beside what was before; $kib, $held, $rings: what it leaves
+# in use, after a while if that is more than $most, $few_skbs and nothing
 by_turns() {
 	local skbs i begun_used begun_slab begun_rings
 	local -A sent=([quiet]=0 [flood]=0) carried=([quiet]=0 [flood]=0) us=([quiet]=0 [flood]=0)
@@ -201,6 +202,7 @@ by_turns() {
 	done
 	floods_end || return
 	taken=$(($(taken "$1" "$2" "$6") - taken))
+	flooded=${sent[flood]}
 	before=$((carried[quiet] * 1000000 / us[quiet]))
 	after=$((carried[flood] * 1000000 / us[flood]))
 	most=$((sent[flood] / kept))
@@ -214,14 +216,14 @@ by_turns() {
 # has not always the same share of its host: once more, and once more
 flooded() {
 	local name="$label: $1" before=0 after=0 used slab most_now taken kib most held
-	local few_skbs rings try
+	local few_skbs rings flooded try
 	shift
 	for try in 1 2 3; do
 		if ! by_turns "$@" >"$TOPO_TMP/floods" 2>&1; then
 			not_ok "$name" "$(tr '\n' ';' <"$TOPO_TMP/floods")"
 			return
 		fi
-		echo "# $1: $after WRITEs/s, $before undisturbed; $taken unwanted; KiB more in use:" \
+		echo "# $1: $after WRITEs/s, $before undisturbed; $taken unwanted of $flooded; KiB more in use:" \
 			"$used, $slab of slabs, of $most_now; $kib left of $most," \
 			"$held sk_buffs of $few_skbs, $rings of rings"
 		[ $((after * 2)) -lt "$before" ] || [ "$used" -gt "$most_now" ] ||
@@ -231,8 +233,8 @@ flooded() {
 		not_ok "$name" "the connections are at a stand: $(r1 rdmatool -d stat)"
 	elif [ $((after * 2)) -lt "$before" ]; then
 		not_ok "$name" "$before WRITEs/s, then $after, $try times"
-	elif [ "$taken" -lt $((seconds * rate / found)) ]; then
-		not_ok "$name" "only $taken packets were found to be unwanted"
+	elif [ "$flooded" -lt $((seconds * least)) ] || [ "$taken" -lt $((flooded / found)) ]; then
+		not_ok "$name" "of $flooded packets $taken were found to be unwanted"
 	elif [ "$used" -gt "$most_now" ] || [ "$slab" -gt "$most_now" ]; then
 		not_ok "$name" "$used KiB were in use for it, $slab of slabs, $try times"
 	elif [ "$held" -gt "$few_skbs" ]; then
@@ -277,7 +279,7 @@ said_prey() {
 # floods_of KIND... - beside connections by the addresses $NET.1 and .2, or ::1 and ::2
 floods_of() {
 	local kind bw prey pid more used slab most_now taken kib most held few_skbs rings
-	local before after rate
+	local before after flooded rate
 	# Patient, for a guest may stand still for a while; and until it is told to
 	# end, for what is said to take a second takes several where the host is busy.
 	PAIR_TIMEOUT=6000 verbs_pair "${NET}1" "${NET}2" ib_write_bw -q 4 -s 4000 -u 18 \
