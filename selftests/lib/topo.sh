@@ -293,6 +293,13 @@ counter() {
 		jq --arg name "$3" '[.. | .[$name]? // empty] | add // 0'
 }
 
+# of_host 1|2 COUNTER... - the same, several of a host, on a line
+of_host() {
+	"n$1" rdmatool -j stat show "xr$1" | jq -r '[.. | objects] as $all | $ARGS.positional |
+		map(. as $name | [$all[] | .[$name] // 0] | add | tostring) | join(" ")' \
+		--args "${@:2}"
+}
+
 # taken_in_place NAMESPACE DEVICE - what came by XDP, and by no socket
 taken_in_place() { echo $(($(counter "$1" "$2" xdp_fast) + $(counter "$1" "$2" xdp_taken))); }
 # What both ends' programs dealt with by the rules, and what they left to the core

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # What the XDP program does on a wire: it judges what is for a GID of ours, and
-# nothing else; it sends a QP's packets to the CPU that was asked for.
+# nothing else; it sends a QP's packets to the CPU that was asked for. Where those of
+# QPs are dealt with place.sh tells.
 #
 #   +----------+  +---------------+  +----------+
 #   | h1  eth0 |--| p1    m    p2 |--| eth0  h2 |	RoCEv2 between others
@@ -22,7 +23,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ../lib/rc.sh
 
-topo_need rdmatool bpftool nsenter ethtool chrt xdp-loader
+topo_need rdmatool bpftool nsenter ethtool chrt
 [ "$XROCE_XDP" != off ] || skip_all "XDP is off"
 modprobe xroce || skip_all "no module xroce"
 OBJ=/usr/lib/xroce/xroce.bpf.o
@@ -207,134 +208,6 @@ to_a_cpu() {
 	topo_clear
 }
 
-# ip_seen 1|2 - what that host's IP layer has seen, of whatever kind
-ip_seen() {
-	"n$1" awk '/^Ip: [0-9]/ { print $4 }' /proc/net/snmp
-}
-
-# What each host's IP layer has seen, its QPs have got, h1 has sent as XDP frames,
-# the rules and the core of both have dealt with, and was sent more than once
-all_seen() {
-	echo "$(ip_seen 1) $(ip_seen 2) $(counter "$RNS1" "$RDMA1" rcvd_pkts)" \
-		"$(counter "$RNS2" "$RDMA2" rcvd_pkts) $(xdp_sent) $(fast_packets)" \
-		"$(core_packets)" "$(sent_again)"
-}
-
-# saw WHERE PART PROGRAM... - runs it. WHERE: the hosts whose IP layer saw all that
-# their QPs got, "12", "1", "2" or none; that of the others as good as nothing, since
-# the programs find each other by TCP. If none, the rules dealt with all but PART per
-# cent, which the core got, and one more, and h1 sent all by XDP. What is sent again, as
-# a machine that others use has it, and the answer to that, are the core's business
-saw() {
-	local where=$1 part=$2 was now i d=() all
-	shift 2
-	read -ra was < <(all_seen)
-	verbs_pair "$V4.1" "$V4.2" "$@" || return
-	read -ra now < <(all_seen)
-	for i in "${!was[@]}"; do
-		d[i]=$((now[i] - was[i]))
-	done
-	all=$((d[2] + d[3] - 2 * d[7]))
-	d[6]=$((d[6] - 2 * d[7]))
-	echo "QPs of h1 got ${d[2]} packets, its IP layer ${d[0]}; h2: ${d[3]} and ${d[1]}"
-	echo "h1 sent ${d[4]} by XDP; the rules dealt with ${d[5]}, the core with ${d[6]}" \
-		"and ${d[7]} sent again"
-	[ "$all" -gt 4000 ] || return
-	for i in 1 2; do
-		if [[ $where == *$i* ]]; then
-			[ "${d[i - 1]}" -ge "${d[i + 1]}" ] || return
-		else
-			[ $((d[i - 1] * 100)) -lt $((d[i + 1] + 4000)) ] || return
-		fi
-	done
-	if [ "$XROCE_XDP" != native ]; then
-		[ "${d[4]}" = 0 ]
-	elif [ -z "$where" ]; then
-		[ $((d[5] * 100)) -ge $((all * (99 - part))) ] &&
-			[ $((d[6] * 100)) -le $((all * (1 + part))) ] &&
-			[ "${d[4]}" -ge "${d[3]}" ]
-	fi
-}
-
-# Natively what is for a QP is received where it is; a program that lets all pass
-# shows that this is not believed but seen
-in_place() {
-	local where='' host
-	[ "$XROCE_XDP" = native ] || where=12
-	topo_direct 4200
-	try "$XROCE_XDP: two hosts" rdma_up
-	try "$XROCE_XDP: who sees SENDs: ${where:-nobody}" \
-		saw "$where" 0 ibv_rc_pingpong -c -n 800 -s 6000
-	try "$XROCE_XDP: WRITEs" saw "$where" 0 ib_write_bw -n 1500 -s 16384
-	# one packet in five is a request for four
-	try "$XROCE_XDP: READs" saw "$where" 20 ib_read_bw -n 1500 -s 16384
-	try "$XROCE_XDP: atomics" saw "$where" 50 ib_atomic_bw -n 3000
-	try "$XROCE_XDP: steered" n2 rdmatool link set "$RDMA2" steer 0-$(($(nproc) - 1))
-	# not polling: a CPU that spins leaves its thread of the map waiting for milliseconds
-	try "$XROCE_XDP: SENDs, on any CPU" \
-		saw "$where" 0 ibv_rc_pingpong -e -c -n 800 -s 6000
-	for host in 1 2; do
-		try "h$host: off" "n$host" rdmatool link set "xr$host" xdp off
-		try "a program there that lets all pass" "n$host" \
-			ip link set eth0 xdpdrv obj ../lib/xdp_pass.bpf.o sec xdp.frags
-		try "pass: it sees all, the other what it did" \
-			saw "$host${where/$host/}" 0 ibv_rc_pingpong -c -n 800 -s 6000
-		[ "$host" = 1 ] || try "$XROCE_XDP: ours does not push it away" \
-			pushes_nobody_away
-		try "pass: it goes" "n$host" ip link set eth0 xdpdrv off
-		try "off: it sees all" saw "$host${where/$host/}" 0 \
-			ibv_rc_pingpong -c -n 800 -s 6000
-		try "$XROCE_XDP: both hosts again" both_again
-	done
-	try "$XROCE_XDP: nor is ours pushed away" not_pushed_away
-	try "$XROCE_XDP: SENDs again" saw "$where" 0 ibv_rc_pingpong -e -c -n 800 -s 6000
-	topo_clear
-}
-
-# Who uses libxdp has a program there too, its dispatcher
-pushes_nobody_away() {
-	local out was
-	was=$(n2 ip -j -d link show "$ETH2" | jq '.[0].xdp.prog.id')
-	out=$(n2 rdmatool link set "$RDMA2" xdp "$XROCE_XDP" 2>&1) && return 1
-	echo "$out"
-	[[ $out == *"$ETH2 has another XDP program"* ]] &&
-		[ "$was" = "$(n2 ip -j -d link show "$ETH2" | jq '.[0].xdp.prog.id')" ]
-}
-both_again() {
-	n1 rdmatool link set "$RDMA1" xdp "$XROCE_XDP" &&
-		n2 rdmatool link set "$RDMA2" xdp "$XROCE_XDP"
-}
-not_pushed_away() {
-	local how
-	for how in xdpdrv xdpgeneric; do
-		! n2 ip -force link set "$ETH2" "$how" obj ../lib/xdp_pass.bpf.o \
-			sec xdp.frags || return
-	done
-	[ "$(xdp_mode "$NS2" "$ETH2")" = "$XROCE_XDP" ]
-}
-
-loader() { nsenter --net="/run/netns/$NS2" xdp-loader "$@" 2>&1; }
-loader_refused() { ! loader load -m "$1" "$ETH2" ../lib/xdp_pass.bpf.o -n xdp_pass; }
-
-# The dispatcher itself, by the tool that comes with it: first come, first served
-with_libxdp() {
-	local mode=native where='' program=(ibv_rc_pingpong -c -n 800 -s 6000)
-	[ "$XROCE_XDP" = native ] || mode=skb where=12
-	topo_direct 1500		# it takes no frames in parts
-	try "two hosts" rdma_up
-	try "$XROCE_XDP: libxdp does not push ours away" loader_refused "$mode"
-	try "$XROCE_XDP: it goes on" saw "$where" 0 "${program[@]}"
-	try "ours goes" n2 rdmatool link set "$RDMA2" xdp off
-	try "$XROCE_XDP: libxdp's dispatcher with a program" loader load -m "$mode" "$ETH2" \
-		../lib/xdp_pass.bpf.o -n xdp_pass
-	try "$XROCE_XDP: ours does not push libxdp's away" pushes_nobody_away
-	try "$XROCE_XDP: beside it, by the socket" saw "${where:-2}" 0 "${program[@]}"
-	try "libxdp's goes" loader unload "$ETH2" --all
-	try "$XROCE_XDP: ours again" n2 rdmatool link set "$RDMA2" xdp "$XROCE_XDP"
-	try "$XROCE_XDP: it goes on" saw "$where" 0 "${program[@]}"
-	topo_clear
-}
-
 # Every way in and out that there is, one after the other, until there is enough
 change_modes() {
 	local mode
@@ -412,12 +285,6 @@ change_steer() {
 	done
 }
 
-# of_h2 COUNTER... - on a line
-of_h2() {
-	local name
-	for name; do counter "$NS2" "$RDMA2" "$name"; done | xargs
-}
-
 # A packet that overtakes another is out of sequence, and nothing is lost here. Where a
 # CPU stood still for 20 ms, as a guest's may, the module has not waited, and says so:
 # then once more
@@ -431,14 +298,14 @@ steered_anew() {
 		return
 	fi
 	for ((i = 0; i < 5; i++)); do
-		late=$(of_h2 steer_late)
-		before=$(of_h2 out_of_sequence implied_nak_seq_err)
+		late=$(of_host 2 steer_late)
+		before=$(of_host 2 out_of_sequence implied_nak_seq_err)
 		changing steer
-		[ "$late" != "$(of_h2 steer_late)" ] || break
+		[ "$late" != "$(of_host 2 steer_late)" ] || break
 	done
 	try "nobody was waited for in vain" [ $i -lt 5 ]
 	try "and no packet overtook another" \
-		[ "$before" = "$(of_h2 out_of_sequence implied_nak_seq_err)" ]
+		[ "$before" = "$(of_host 2 out_of_sequence implied_nak_seq_err)" ]
 	topo_clear
 }
 
@@ -462,9 +329,9 @@ not_waited_for() {
 	[ "$(nproc)" -gt 1 ] && [ ! -e /sys/kernel/realtime ] || return 0
 	topo_direct 4200
 	try "two hosts" rdma_up
-	late=$(of_h2 steer_late)
+	late=$(of_host 2 steer_late)
 	changing stall -t 16 -r 10
-	late=$(($(of_h2 steer_late) - late))
+	late=$(($(of_host 2 steer_late) - late))
 	try "$late times the rest went on" [ "$late" -gt 0 ]
 	topo_clear
 }
@@ -760,7 +627,6 @@ unload() { wait_for 20 gone && wait_for 20 modprobe -r xroce; }
 between_others
 for_us
 to_a_cpu
-in_place
 begin_alike "$V4."
 begin_alike "$V6:"
 if [ "$XROCE_XDP" = generic ]; then
@@ -775,7 +641,6 @@ else
 	classes
 	vlans
 fi
-with_libxdp
 with_rxe
 try "$XROCE_XDP: nothing holds the module" unload
 tap_end
