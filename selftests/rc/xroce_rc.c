@@ -216,7 +216,7 @@ enum result dealloc_mw(enum side s, uint32_t i)
 	return ask(s, &c, &r, "deallocate window");
 }
 
-/* What does not differ from run to run: not the QP's number, but its index. */
+/* What does not differ from run to run: not the QP's number, but its index; no window's key. */
 static void log_wc(enum side s, const struct wc *wc)
 {
 	uint32_t i;
@@ -226,7 +226,7 @@ static void log_wc(enum side s, const struct wc *wc)
 	fprintf(opt_log, "%c %u %s id=%#llx status=%u opcode=%u len=%u imm=%#x flags=%#x\n",
 		'A' + s, i, wc->opcode & IBV_WC_RECV ? "recv" : "send",
 		(unsigned long long)wc->id, wc->status, wc->opcode, wc->len,
-		wc->imm, wc->flags);
+		wc->flags & IBV_WC_WITH_INV ? 0 : wc->imm, wc->flags);
 }
 
 enum result reap_within(enum side s, uint32_t i, uint32_t n, struct wc *wc,

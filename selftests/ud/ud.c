@@ -5,10 +5,10 @@
  * network namespaces, which are looked at only then. One thread.
  *
  *   xroce_ud [-r] -a DEVICE[@NAMESPACE] -b DEVICE[@NAMESPACE] [-x a|b|ab] [-6]
- *	      [-A ADDRESS -B ADDRESS] [-m MTU] TEST...
+ *	      [-A ADDRESS -B ADDRESS] [-m MTU] [-l FILE] TEST...
  *
  * -r, which comes first, exchanges the hosts' parts; -x says which are rdma_rxe,
- * -6 to use IPv6, -A and -B which address. Each result is a line "ok NAME",
+ * -6 to use IPv6, -A and -B which address; -l writes each completion. Each result is a line "ok NAME",
  * "not ok NAME # why" or "skip NAME # why".
  */
 #include <arpa/inet.h>
@@ -30,6 +30,16 @@ enum ibv_mtu opt_mtu;
 
 char reason[256];
 static unsigned int failures, results;
+
+/* The latest QPs, for the log of completions */
+#define MADE	1024u
+static struct {
+	uint32_t qpn;
+	enum side side;
+	bool srq;
+} qps[MADE];
+static uint32_t made;
+static FILE *opt_log;
 
 static const struct {
 	const char *name;
@@ -166,6 +176,9 @@ bool ep_make(struct ep *e, enum side s, enum ibv_qp_type type,
 				       IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	e->qp = ibv_create_qp_ex(h->ctx, &attr);
 	NEED(e->qp, "create QP: %s", strerror(errno));
+	qps[made % MADE].qpn = e->qp->qp_num;
+	qps[made % MADE].side = s;
+	qps[made++ % MADE].srq = attr.srq;
 	e->qpx = ibv_qp_to_qp_ex(e->qp);
 	e->max_inline = attr.cap.max_inline_data;
 	return true;
@@ -398,9 +411,29 @@ static int poll_within(struct ibv_cq *cq, struct ibv_wc *wc, int ms)
 	return n;
 }
 
+/*
+ * What does not differ from run to run: not a QP's number, but how many were made
+ * before it; nor which receive of several QPs' it took.
+ */
+static void log_wc(const struct ibv_wc *wc)
+{
+	bool recv = wc->opcode & IBV_WC_RECV;
+	uint32_t i = made - 1;
+
+	while (i && qps[i % MADE].qpn != wc->qp_num)
+		i--;
+	fprintf(opt_log, "%c %u %s id=%#llx status=%u opcode=%u len=%u imm=%#x flags=%#x\n",
+		'A' + qps[i % MADE].side, i, recv ? "recv" : "send",
+		(unsigned long long)(recv && qps[i % MADE].srq ? 0 : wc->wr_id),
+		wc->status, wc->opcode, wc->byte_len,
+		wc->wc_flags & IBV_WC_WITH_IMM ? be32toh(wc->imm_data) : 0, wc->wc_flags);
+}
+
 bool reap_as(struct ibv_cq *cq, struct ibv_wc *wc, enum ibv_wc_status status)
 {
 	NEED(poll_within(cq, wc, 1000 * WAIT_S) == 1, "no completion");
+	if (opt_log)
+		log_wc(wc);
 	NEED(wc->status == status, "completion of %llu: %s, not %s",
 	     (unsigned long long)wc->wr_id, ibv_wc_status_str(wc->status),
 	     ibv_wc_status_str(status));
@@ -643,7 +676,8 @@ static int usage(void)
 	unsigned int i;
 
 	fprintf(stderr, "usage: xroce_ud [-r] -a DEVICE[@NAMESPACE] -b DEVICE[@NAMESPACE]\n"
-		"	[-x a|b|ab] [-6] [-A ADDRESS -B ADDRESS] [-m MTU] TEST...\n"
+		"	[-x a|b|ab] [-6] [-A ADDRESS -B ADDRESS] [-m MTU]\n"
+		"	[-l FILE (each completion)] TEST...\n"
 		"tests:");
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		fprintf(stderr, " %s", tests[i].name);
@@ -672,7 +706,7 @@ int main(int argc, char **argv)
 	bool swap = false;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "a:b:x:r6A:B:m:")) != -1) {
+	while ((opt = getopt(argc, argv, "a:b:x:r6A:B:m:l:")) != -1) {
 		switch (opt) {
 		case 'a':
 			where[swap] = optarg;
@@ -697,6 +731,11 @@ int main(int argc, char **argv)
 			break;
 		case 'm':
 			mtu = (uint32_t)atoi(optarg);
+			break;
+		case 'l':
+			opt_log = fopen(optarg, "w");
+			if (!opt_log)
+				return usage();
 			break;
 		default:
 			return usage();
