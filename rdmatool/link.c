@@ -390,7 +390,7 @@ static void set_policy(const struct xlink *xl, const char *file)
 		     "runs without (try: rdmatool link set %s xdp auto)",
 		     xl->name, xl->name);
 	if (xl->xdp_mode == XROCE_XDP_MODE_GENERIC && file)
-		warn("link %s: xdp is generic: the policy is not asked until it is native",
+		warn("link %s: xdp is generic, and native XDP alone asks a policy",
 		     xl->name);
 	if (!xdp_policy(xl, file))
 		fail("link set %s: policy %s: %s", xl->name, file ?: "off",

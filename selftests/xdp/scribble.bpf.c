@@ -9,9 +9,10 @@
 #include <xroce/frame.h>
 #include "pass.h"
 
+/* How often, by the transport in an opcode's upper bits */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, 8);
 	__type(key, u32);
 	__type(value, u64);
 } scribbled SEC(".maps");
@@ -34,8 +35,9 @@ static __always_inline void scribble(u32 *hot)
 
 static __always_inline void mistreat(struct xroce_pass *p)
 {
-	u32 r = bpf_get_prandom_u32(), key = 0;
 	u32 *hot = (void *)bpf_xroce_hot(p, sizeof(struct xroce_hot));
+	u32 r = bpf_get_prandom_u32();
+	u32 key = hot ? ((struct xroce_hot *)hot)->transport >> 5 : 0;
 	u64 *n = bpf_map_lookup_elem(&scribbled, &key);
 
 	if (n)

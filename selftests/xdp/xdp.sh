@@ -359,49 +359,75 @@ not_waited_for() {
 	topo_clear
 }
 
-# Connections by IPv6, whose QPs scribble.bpf.c mistreats: most of them fail
+# victims mix|many|uc|xrc - connections by IPv6, whose QPs scribble.bpf.c mistreats: most of
+# them fail
 victims() {
-	local sock=$TOPO_TMP/victim pid
+	local sock=$TOPO_TMP/victim.$1 pid a b
+	a=(ibv_xsrq_pingpong -p 18520 -d "$RDMA1" -g "$(gid_index "$RNS1" "$RDMA1" "$V6:1")")
+	b=(ibv_xsrq_pingpong -p 18520 -d "$RDMA2" -g "$(gid_index "$RNS2" "$RDMA2" "$V6:2")")
 	while :; do
-		in_ns "$RNS2" ../rc/xroce_rc -s "$sock" -d "$RDMA2" -6 &
-		pid=$!
-		wait_for 5 test -S "$sock"
-		in_ns "$RNS1" timeout 4 ../rc/xroce_rc -c "$sock" -d "$RDMA1" \
-			-6 -m 1024 -r 4 -t 10 "$1"
+		case $1 in
+		uc)	timeout 1 ../ud/xroce_ud -a "$RDMA1@$RNS1" -b "$RDMA2@$RNS2" -6 uc
+			continue ;;
+		xrc)	in_ns "$RNS2" timeout 2 "${b[@]}" &
+			pid=$!
+			wait_for 2 tcp_listens 18520
+			in_ns "$RNS1" timeout 1 "${a[@]}" "$V4.2" ;;
+		*)	in_ns "$RNS2" ../rc/xroce_rc -s "$sock" -d "$RDMA2" -6 &
+			pid=$!
+			wait_for 5 test -S "$sock"
+			in_ns "$RNS1" timeout 4 ../rc/xroce_rc -c "$sock" -d "$RDMA1" \
+				-6 -m 1024 -r 4 -t 10 "$1" ;;
+		esac
 		kill "$pid"
 		rm -f "$sock"
 	done >/dev/null 2>&1
 }
 
-# A program that writes what it likes where it may: only to those QPs' harm
+# scribbled_on TRANSPORT - how many packets of its QPs; as in the opcode's upper bits
+scribbled_on() {
+	local map
+	map=$(bpftool -j map show | jq '[.[] | select(.name == "scribbled")][0].id')
+	bpftool -j map lookup id "$map" key "$1" 0 0 0 | jq .formatted.value
+}
+
+# A program that writes what it likes where it may: only to those QPs' harm. From generic
+# XDP it may nowhere, which begins with no packet.
 scribbled() {
-	local pid pids=() test map
+	local pid pids=() test key name least n how=xdpdrv
+	[ "$XROCE_XDP" = native ] || how=xdpgeneric
 	topo_direct 4200
 	try "two hosts" rdma_up
 	try "without our program" n2 rdmatool link set "$RDMA2" xdp off
 	try "with one that scribbles" \
-		n2 ip link set "$ETH2" xdpdrv obj scribble.bpf.o sec xdp.frags
-	for test in mix many; do
-		TOPO_TMP=$TOPO_TMP/$test victims $test &
+		n2 ip link set "$ETH2" "$how" obj scribble.bpf.o sec xdp.frags
+	if [ "$how" = xdpgeneric ]; then
+		rc "generic: a program that would scribble" forward -6 -m 1024 -r 20 mix many
+		try "generic: has nothing to scribble on" [ "$(scribbled_on 0)" = 0 ]
+		topo_clear
+		return
+	fi
+	for test in mix many uc xrc; do
+		victims $test &
 		pids+=($!)
-		mkdir -p "$TOPO_TMP/$test"
 	done
 	topo_pids+=("${pids[@]}")
 	rc "beside QPs that are scribbled on" forward -m 1024 -r 20 mix many data
 	for pid in "${pids[@]}"; do
 		bg_end "$pid"
 	done
-	map=$(bpftool -j map show | jq '[.[] | select(.name == "scribbled")][0].id')
-	map=$(bpftool -j map lookup id "$map" key 0 0 0 0 | jq .formatted.value)
-	try "scribbled on $map times" [ "$map" -gt 500 ]
+	while read -r key name least; do
+		n=$(scribbled_on "$key")
+		try "scribbled on $name $n times" [ "$n" -gt "$least" ]
+	done <<<$'0 RC 500\n1 UC 10\n5 XRC 20'
 	topo_clear
 }
 
 # Programs swapped in and out, one after the other, until there is enough
 change_policies() {
 	while [ ! -e "$TOPO_TMP/enough" ]; do
-		n2 rdmatool link set "$RDMA2" policy "$POLICY" || return
-		n1 rdmatool link set "$RDMA1" policy "$POLICY" || return
+		n2 rdmatool link set "$RDMA2" policy "$POLICY" 2>>"$TOPO_TMP/policies" || return
+		n1 rdmatool link set "$RDMA1" policy "$POLICY" 2>>"$TOPO_TMP/policies" || return
 		echo swapped >>"$TOPO_TMP/changes"
 		n2 rdmatool link set "$RDMA2" policy off || return
 		n1 rdmatool link set "$RDMA1" policy off || return
@@ -436,13 +462,11 @@ endless() {
 
 # silenced WHERE - the policy silences a QP, and no other
 silenced() {
-	local far near qpn map dropped before
+	local far near qpn dropped before
 	before=$(counter "$NS2" "$RDMA2" xdp_drop_policy)
 	endless "$V4."
-	map=$(bpftool -j map show | jq '[.[] | select(.name == "policy_every")][-1].id')
-	# all of its packets: its peer runs out of retries
-	try "$1: QP $qpn hears nothing more" bpftool map update id "$map" \
-		key $((qpn & 255)) $((qpn >> 8 & 255)) $((qpn >> 16)) 0 value 1 0 0 0
+	# its peer runs out of retries
+	try "$1: QP $qpn hears nothing more" one_in 1
 	try "$1: and its peer gives up" wait_for 30 eval "! kill -0 $near"
 	dropped=$(($(counter "$NS2" "$RDMA2" xdp_drop_policy) - before))
 	try "$1: $dropped packets dropped and counted" [ "$dropped" -gt 3 ]
@@ -450,14 +474,48 @@ silenced() {
 	bg_end "$far"
 }
 
+wrong_policies() {
+	try "no such policy" refused /nowhere.bpf.o "No such file"
+	try "a policy that is none" refused ../lib/xdp_pass.bpf.o "no programs xroce"
+	try "a policy that the verifier refuses" refused wrong.bpf.o "policy wrong.bpf.o"
+}
+
+# one_in N - the policy takes each Nth packet of $qpn
+one_in() {
+	local map
+	map=$(bpftool -j map show | jq '[.[] | select(.name == "policy_every")][-1].id')
+	bpftool map update id "$map" key $((qpn & 255)) $((qpn >> 8 & 255)) $((qpn >> 16)) 0 \
+		value "$1" 0 0 0
+}
+
+# Generic XDP asks no policy, and says so; its program serves all the same
+unasked() {
+	local far near qpn received
+	topo_direct 4200
+	try "two hosts" rdma_up
+	changing policies
+	wrong_policies
+	try "generic: a policy, which is not asked" eval \
+		'n2 rdmatool link set "$RDMA2" policy "$POLICY" 2>&1 | grep "native XDP alone asks"'
+	try "generic: it is there" eval \
+		'map_of "$(xdp_prog "$NS2" "$ETH2")" policy_every &&
+			[ "$(xdp_mode "$NS2" "$ETH2")" = generic ]'
+	endless "$V4."
+	try "generic: what it would silence" one_in 1
+	received=$(of_host 2 rdma_recvs)
+	try "generic: goes on" wait_for 30 eval '[ "$(of_host 2 rdma_recvs)" -gt $((received + 100)) ]'
+	try "generic: and loses nothing" [ "$(of_host 2 xdp_drop_policy)" = 0 ]
+	bg_end "$near"
+	bg_end "$far"
+	topo_clear
+}
+
 # What a policy is for, wherever packets are dealt with
 with_policy() {
 	topo_direct 4200
 	try "two hosts" rdma_up
 	changing policies
-	try "no such policy" refused /nowhere.bpf.o "No such file"
-	try "a policy that is none" refused ../lib/xdp_pass.bpf.o "no programs xroce"
-	try "a policy that the verifier refuses" refused wrong.bpf.o "policy wrong.bpf.o"
+	wrong_policies
 	try "a policy" n2 rdmatool link set "$RDMA2" policy "$POLICY"
 	silenced "where they arrive"
 	# whoever comes first, policy or steering, and whatever was before
@@ -470,7 +528,8 @@ with_policy() {
 	topo_clear
 }
 
-# Programs that would take the module down, by the word of the verifier
+# Programs that would take the module down, by the word of the verifier, which does not
+# know how they are to be attached
 verified() {
 	local pin=/sys/fs/bpf/xroce-call case why
 	topo_direct 4200
@@ -654,6 +713,8 @@ begin_alike "$V4."
 begin_alike "$V6:"
 if [ "$XROCE_XDP" = generic ]; then
 	lossless_change
+	scribbled
+	unasked
 else
 	under_change
 	steered_anew
