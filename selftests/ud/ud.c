@@ -8,8 +8,8 @@
  *	      [-A ADDRESS -B ADDRESS] [-m MTU] [-l FILE] TEST...
  *
  * -r, which comes first, exchanges the hosts' parts; -x says which are rdma_rxe,
- * -6 to use IPv6, -A and -B which address; -l writes each completion. Each result is a line "ok NAME",
- * "not ok NAME # why" or "skip NAME # why".
+ * -6 to use IPv6, -A and -B which address; -l writes each completion. Each result is
+ * a line "ok NAME", "not ok NAME # why" or "skip NAME # why".
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
