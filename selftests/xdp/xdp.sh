@@ -41,7 +41,7 @@ frames() {
 stats_map() { map_of "$(xdp_prog "$1" "$2")" xroce_stats; }
 
 # What two hosts' change of mode may cost in the mean; see under_change
-LOST_BY_CHANGE=64
+LOST_BY_CHANGE=24
 
 # indices in xroce_stats: enum xroce_xdp_stat
 NOT_OURS=1 STEERED=6
