@@ -279,8 +279,7 @@ under_change() {
 	changing modes
 	counters >"$TOPO_TMP/all"
 	n=$(wc -l <"$TOPO_TMP/changes")
-	try "what $n changes cost" no_loss "$TOPO_TMP/all" $((n * LOST_BY_CHANGE))
-	echo "# $tap_said"
+	measure "what $n changes cost" no_loss "$TOPO_TMP/all" $((n * LOST_BY_CHANGE))
 	try "and nothing else came of them" unharmed "$TOPO_TMP/all"
 	topo_clear
 }
