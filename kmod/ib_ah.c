@@ -13,8 +13,7 @@
 #include "xroce.h"
 
 /* The Ethernet header, with a tag where the GID is a VLAN's on our netdev. */
-static int path_l2(struct xroce_link *link, struct xroce_av *av,
-		   const struct rdma_ah_attr *attr)
+static int path_l2(struct xroce_link *link, struct xroce_av *av, const struct rdma_ah_attr *attr)
 {
 	const struct ib_gid_attr *sgid = attr->grh.sgid_attr;
 	struct vlan_ethhdr *eth = (struct vlan_ethhdr *)av->l2;

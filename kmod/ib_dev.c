@@ -138,8 +138,7 @@ static int xroce_ib_query_port(struct ib_device *ib, u32 port, struct ib_port_at
 }
 
 /* What a host calls it, as rdma-ndd writes it; all else is as it is. */
-static int xroce_ib_modify_device(struct ib_device *ib, int mask,
-				  struct ib_device_modify *attr)
+static int xroce_ib_modify_device(struct ib_device *ib, int mask, struct ib_device_modify *attr)
 {
 	if (mask & ~IB_DEVICE_MODIFY_NODE_DESC)
 		return -EOPNOTSUPP;
@@ -147,8 +146,7 @@ static int xroce_ib_modify_device(struct ib_device *ib, int mask,
 	return 0;
 }
 
-static int xroce_ib_immutable(struct ib_device *ib, u32 port,
-			      struct ib_port_immutable *immutable)
+static int xroce_ib_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable)
 {
 	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
 	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
@@ -301,8 +299,7 @@ static int xroce_ib_alloc_ucontext(struct ib_ucontext *uctx, struct ib_udata *ud
 }
 
 /* For another process that has been given the file: there is nothing to add. */
-static int xroce_ib_query_ucontext(struct ib_ucontext *uctx,
-				   struct uverbs_attr_bundle *attrs)
+static int xroce_ib_query_ucontext(struct ib_ucontext *uctx, struct uverbs_attr_bundle *attrs)
 {
 	return 0;
 }

@@ -387,8 +387,7 @@ static struct ib_mr *xroce_ib_get_dma_mr(struct ib_pd *pd, int access)
 	return &kmr->ib;
 }
 
-static struct ib_mr *xroce_ib_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
-				       u32 max_pages)
+static struct ib_mr *xroce_ib_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_pages)
 {
 	struct xroce_kmr *kmr;
 

@@ -271,8 +271,7 @@ static int xroce_ib_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 }
 
 /* Every attribute's own range; what is not here is not offered. */
-static int kqp_check_attr(const struct xroce_kqp *kqp,
-			  const struct ib_qp_attr *attr, int mask)
+static int kqp_check_attr(const struct xroce_kqp *kqp, const struct ib_qp_attr *attr, int mask)
 {
 	if (mask & ~(IB_QP_STATE | IB_QP_CUR_STATE | IB_QP_ACCESS_FLAGS | IB_QP_AV |
 		     IB_QP_EN_SQD_ASYNC_NOTIFY | IB_QP_PKEY_INDEX | IB_QP_PORT |

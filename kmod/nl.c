@@ -83,8 +83,7 @@ int xroce_nl_link_new_doit(struct sk_buff *skb, struct genl_info *info)
  * How the link's program is attached now; someone else may have detached it.
  * A struct bpf_xdp_link begins with its bpf_link; it is compared, not followed.
  */
-static enum xroce_xdp_mode xdp_mode(const struct net_device *ndev,
-				    const struct bpf_link *xdp)
+static enum xroce_xdp_mode xdp_mode(const struct net_device *ndev, const struct bpf_link *xdp)
 {
 	const struct bpf_xdp_entity *state = ndev->xdp_state;
 
@@ -135,11 +134,9 @@ static int put_steer(struct sk_buff *skb, struct xroce_link *link)
 	return err;
 }
 
-static int put_link(struct sk_buff *skb, struct xroce_link *link, u32 portid,
-		    u32 seq, int flags)
+static int put_link(struct sk_buff *skb, struct xroce_link *link, u32 portid, u32 seq, int flags)
 {
-	void *hdr = genlmsg_put(skb, portid, seq, &xroce_nl_family, flags,
-				XROCE_CMD_LINK_GET);
+	void *hdr = genlmsg_put(skb, portid, seq, &xroce_nl_family, flags, XROCE_CMD_LINK_GET);
 
 	if (!hdr)
 		return -EMSGSIZE;

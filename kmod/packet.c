@@ -164,8 +164,7 @@ int xroce_packet_init(void)
 }
 
 /* What the core is to see, up to @end linear; the caller tells the rest that matters. */
-static void krx_init(struct xroce_krx *krx, const u8 *l3, const u8 *bth, const void *end,
-		     u32 len)
+static void krx_init(struct xroce_krx *krx, const u8 *l3, const u8 *bth, const void *end, u32 len)
 {
 	krx->bth = bth;
 	krx->linear = (const u8 *)end - bth;

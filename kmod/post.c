@@ -298,8 +298,7 @@ static int xroce_ib_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr
 	return err;
 }
 
-static bool cqe_to_wc(struct ib_wc *wc, const struct xroce_cq *cq,
-		      const struct xroce_cqe *cqe)
+static bool cqe_to_wc(struct ib_wc *wc, const struct xroce_cq *cq, const struct xroce_cqe *cqe)
 {
 	/* Which stays while its consumer does not destroy it. */
 	struct xroce_qp *qp = xroce_env_qp(cq->dev, cqe->qpn);

@@ -34,8 +34,7 @@ enum work_kind { WORK_QP, WORK_CQ, WORK_SRQ, WORK_KINDS };
  * @loop: frames on their way to be received on this host
  * @looped: how many
  * @loop_todo: those taken off @loop; the poll's alone
- * @loop_more: the last poll did not see @loop empty under @lock behind its last frame;
- *	the poll's alone
+ * @loop_more: not seen empty, under @lock, behind the last frame; the poll's alone
  */
 struct xroce_work {
 	struct napi_struct napi;

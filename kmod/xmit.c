@@ -111,8 +111,7 @@ static noinline bool vlan_source(const struct xroce_link *link, struct vlan_ethh
  * A frame bears the address that the netdev, or its VLAN's, has now. It has no way
  * where one is gone, or another namespace's or, of a bond's, another netdev's, or
  * down, and then maybe without queues already, of which the stack would complain; nor
- * has it one without a carrier, a group's none to this host either, as of a NIC's port
- * that is down.
+ * without a carrier, a group's to this host neither, as of a NIC's port that is down.
  */
 static void frame_source(const struct xroce_link *link, struct xroce_frame *f, bool active)
 {
@@ -247,8 +246,7 @@ static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp, struct xroce_frame 
  * How many go the same way as the first; their source address is set.
  * @bytes: theirs, before anybody has them who may write over them
  */
-static u32 frames_alike(const struct xroce_link *link, struct xroce_frame **f, u32 n,
-			u32 *bytes)
+static u32 frames_alike(const struct xroce_link *link, struct xroce_frame **f, u32 n, u32 *bytes)
 {
 	bool active = xroce_link_active(link);
 	u32 i, sum = 0;

@@ -73,11 +73,8 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout)
  * @qp: the queue pair; the READ is about to begin
  *
  * So that the window governs responses too: longer where few requests may be under way,
- * but not above the window where it has shrunk. What is lost at a piece's end has nothing
- * behind it where no other follows, and waits for the timer.
- *
- * Return: a power of two. Whatever the window does, pieces of one READ begin at multiples
- * of it: the responder knows each by where it begins.
+ * but not longer than a window that has shrunk.
+ * Return: a power of two; at its multiples all pieces of this READ begin.
  */
 u8 xroce_cc_piece(const struct xroce_qp *qp)
 {
@@ -92,11 +89,8 @@ u8 xroce_cc_piece(const struct xroce_qp *qp)
  * xroce_cc_timeout() - how long to wait for an answer to what was asked about
  * @req: the requester
  *
- * An ACK timeout may take up to four times what was asked for (IBTA 9.7.6.1.3). From the
- * second in a row on one that is short does, as far as XROCE_PATIENCE: a peer, or what
- * brings its packets, that a busy machine does not run for most of a second is there all
- * the same.
- *
+ * Up to four times what was asked for (IBTA 9.7.6.1.3), from the second in a row on, as far
+ * as XROCE_PATIENCE: who is not run by a busy machine for most of a second is there.
  * Return: ns, 0 for ever.
  */
 u64 xroce_cc_timeout(const struct xroce_req *req)

@@ -12,8 +12,7 @@
  * @ring: the ring that it shares with its user
  * @depth: slots of @ring, a power of two
  */
-void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev,
-		   struct xroce_ring *ring, u32 depth)
+void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev, struct xroce_ring *ring, u32 depth)
 {
 	spin_lock_init(&cq->lock);
 	cq->mask = depth - 1;

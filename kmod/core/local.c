@@ -60,8 +60,7 @@ static bool xroce_local_reg(struct xroce_qp *qp, const struct xroce_send_wqe *wq
 }
 
 /* The region, in use, whose range a window is to open (IBTA 10.6.7.2.4). */
-static struct xroce_mr *xroce_bind_region(struct xroce_qp *qp,
-					  const struct xroce_send_wqe *wqe)
+static struct xroce_mr *xroce_bind_region(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {
 	u32 access = XROCE_MW_BIND;
 	struct xroce_mr *mr;
@@ -81,8 +80,7 @@ static struct xroce_mr *xroce_bind_region(struct xroce_qp *qp,
  * A window of type 1 is bound anew from its R_Key of now, whether it is bound or
  * not; one of type 2 only while it is not. For another key it is not made BUSY.
  */
-static bool xroce_bind_claim(struct xroce_mr *mw,
-			     const struct xroce_send_wqe *wqe, u32 *was)
+static bool xroce_bind_claim(struct xroce_mr *mw, const struct xroce_send_wqe *wqe, u32 *was)
 {
 	if (mw->kind == XROCE_MW_1 && READ_ONCE(mw->key) != wqe->bind.rkey)
 		return false;

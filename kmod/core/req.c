@@ -51,8 +51,7 @@ static u8 xroce_wqe_check_read(const struct xroce_req *req,
  * Checks on the copy alone. A bad one becomes a completion with an error at its
  * turn (IBTA 10.7.3.1, 11.6.2): posting cannot report what the user wrote.
  */
-static u8 xroce_wqe_check(const struct xroce_qp *qp,
-			  const struct xroce_send_wqe *wqe, u32 *len)
+static u8 xroce_wqe_check(const struct xroce_qp *qp, const struct xroce_send_wqe *wqe, u32 *len)
 {
 	bool ud = qp->hot.transport == XROCE_UD;
 	const struct xroce_req *req = &qp->req;

@@ -171,8 +171,7 @@ static bool xroce_turn_mine(const struct xroce_qp *qp)
 {
 	u64 turn = READ_ONCE(*xroce_turn(qp));
 
-	return !turn || (qp->since && qp->since <= turn) ||
-	       qp->hot.state == XROCE_QPS_RESET;
+	return !turn || (qp->since && qp->since <= turn) || qp->hot.state == XROCE_QPS_RESET;
 }
 
 /*

@@ -19,14 +19,18 @@
 
 typedef unsigned int u32;
 struct list_head { struct list_head *next, *prev; };
+
 struct xroce_work {
 	int lock;
 	struct list_head loop, loop_todo;
 	u32 looped;
 	bool loop_more;
 };
+
 struct xroce_kqp { int looping; };
+
 struct xroce_frame { int n; };
+
 struct xroce_kframe {
 	struct xroce_frame f;
 	struct xroce_kqp *kqp;
@@ -109,7 +113,7 @@ static void loop_rx(struct xroce_kqp *kqp, struct xroce_frame *f)
 		held = kqp->looping;
 }
 
-#include "loop.h"
+#include "loop.inc"
 
 /* NAPI calls it again only if it used up its budget. */
 static void one(u32 n, u32 at)
