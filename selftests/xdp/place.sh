@@ -81,7 +81,10 @@ went() {
 	if [ -n "$where" ]; then
 		[ "$all" -gt 4000 ]
 	else
-		[ "$all" -gt 20000 ] && [ "$by_xdp" -ge "${got[2]}" ] &&
+		# UC has no window: where a busy machine does not empty the veth's ring, some
+		# of it goes by the stack for a while
+		[ "$all" -gt 20000 ] &&
+			[ "$by_xdp" -ge $((part < 100 ? got[2] : got[2] / 2)) ] &&
 			[ $((fast * 100)) -ge $((all * (99 - part))) ] &&
 			[ $((core * 100)) -le $((all * (1 + part))) ] &&
 			[ $(((fast + core) * 1000)) -ge $((all * 999)) ]
