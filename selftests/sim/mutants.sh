@@ -7,8 +7,9 @@
 #
 #   mutants.sh [NAME...]
 #
-# Those of `quick` alone, unless XROCE_ALL is set or others are named. NAME:SCENARIO
-# must fail there, without those that come before it.
+# Those of `quick` alone, unless XROCE_ALL is set or others are named; that the rest can
+# be planted is looked at all the same. NAME:SCENARIO must fail there, without those that
+# come before it.
 
 set -u
 cd "$(dirname "$0")" || exit 1
@@ -23,6 +24,7 @@ quick=(none ack-one-more no-implied-nak nak-outlives-gap atomic-again
 	place-says-ok:rnr known-any-kind:corrupt known-rest:quiet)
 only=("$@") count=0 fails=0
 [ $# -gt 0 ] || [ -n "${XROCE_ALL:-}" ] || only=("${quick[@]}")
+fit=$(($# == 0))
 
 result() {	# ok|"not ok" TEXT
 	count=$((count + 1))
@@ -62,8 +64,9 @@ plant() {
 # `pass` (kmod/pass.c), `program` (bpf/pass.h), `hot` or `known` (hot.h, known.h as the
 # program has them); `copy` is copy.h as all of the core has it
 bug() {
-	local name=$1 file=$2 from src object objects way=socket status start=$SECONDS
-	wanted "$name" || return 0
+	local name=$1 file=$2 from src object objects way=socket status start=$SECONDS run=1
+	wanted "$name" || run=0
+	[ $((run + fit)) -gt 0 ] || return 0
 	rm -rf "$tmp/native" "$tmp"/*.[cho]
 	case $file in
 	pass)	set -- ../../kmod/pass.c native/kmod/pass.c "$3" "$4" ;;
@@ -73,6 +76,7 @@ bug() {
 	*)	set -- $core/"$file.c" "$file.c" "$3" "$4" ;;
 	esac
 	plant "$1" "$tmp/$2" "$3" "$4" || return
+	[ "$run" = 1 ] || return 0
 	case $2 in
 	native/*) from=(env/native.c) ;;
 	copy.h)
@@ -287,8 +291,7 @@ bug inv-again local 'if (!claimed && mr->kind == XROCE_MR_FAST) {' 'if (0) {'
 bug inv-window local '!claimed && mr->kind == XROCE_MR_FAST' '!claimed'
 bug window-local copy '(mr->kind < XROCE_MW_1 || access & XROCE_REMOTE) &&' ''
 bug window-any copy '(mr->kind != XROCE_MW_2 || mr->qpn == qp->hot.qpn)' '1'
-bug owed-turn tx ' ||
-	       qp->hot.state == XROCE_QPS_RESET;' ';'
+bug owed-turn tx ' || qp->hot.state == XROCE_QPS_RESET;' ';'
 bug owed-race tx 'if (!mine && qp->hot.state == XROCE_QPS_RESET)' 'if (0)'
 bug ud-turn tx "if (!xroce_qp_reliable(qp))\n\t\t\tmine = xroce_turn_mine(qp);\n" ''
 bug turn-less tx 'if (taken < n && mine && ' 'if (taken < n && '
@@ -447,8 +450,12 @@ bug cnp-no-becn answer 'XROCE_BTH_BECN >> 24' '0'
 # what is asked for, and looked at
 bug shrunk-unseen req '\t\t\tWRITE_ONCE(qp->req.ring->wake, 0);\n\t\t\treturn NULL;' \
 	'\t\t\treturn NULL;'
-bug read-long qp '128 >> clamp(req->max_rd_atomic, 1u, 3u)' '64'
-bug read-short qp '128 >> clamp(req->max_rd_atomic, 1u, 3u)' '16'
+bug read-long cc '128 >> clamp(qp->req.max_rd_atomic, 1u, 3u)' '64'
+bug read-short cc '128 >> clamp(qp->req.max_rd_atomic, 1u, 3u)' '16'
+bug read-unshrunk cc 'piece > qp->req.cwnd' '0'
+bug patience-none cc 'max(req->timeout, min(longer, XROCE_PATIENCE))' 'req->timeout'
+bug patience-more cc 'min(req->retry_cnt - req->retries, 2)' '(req->retry_cnt - req->retries)'
+bug patience-ever cc 'min(longer, XROCE_PATIENCE)' 'longer'
 bug trusted-unasked req 'return req->trusted;' 'return false;'
 
 # a CQ without room
