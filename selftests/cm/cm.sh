@@ -76,7 +76,7 @@ cm_families() {
 resources() {
 	r1 rdma resource show "$RDMA1" && r2 rdma resource show "$RDMA2"
 }
-as_before() { [ "$(resources)" = "$before" ]; }
+as_before() { [ -n "$before" ] && [ "$(resources)" = "$before" ]; }
 
 cm_programs() {
 	local events prog before

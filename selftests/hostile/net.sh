@@ -87,8 +87,8 @@ heard() {
 	} | jq -s '[.[][].rcvd_pkts // 0] | add // 0'
 }
 
-# unwanted COUNTERS - the sum of those whose names match, of both devices
-unwanted() {
+# counted COUNTERS - the sum of those whose names match, of both devices
+counted() {
 	local ns
 	for ns in "$RNS1 $RDMA1" "$RNS2 $RDMA2"; do
 		# shellcheck disable=SC2086
@@ -103,10 +103,10 @@ unwanted() {
 taken() {
 	case "$1 $2 $3" in
 	"new $NET"2*)	heard ;;
-	"req $NET"9*)	unwanted '^drop_no_neigh$' ;;
-	???" $NET"9*)	unwanted '^drop_addr$' ;;
-	*" $vlan")	unwanted '^drop_|duplicate|cnp_handled|rdma_recvs|xdp_drop' ;;
-	*)		unwanted '^drop_addr$' ;;
+	"req $NET"9*)	counted '^drop_no_neigh$' ;;
+	???" $NET"9*)	counted '^drop_addr$' ;;
+	*" $vlan")	counted '^drop_|duplicate|cnp_handled|rdma_recvs|xdp_drop' ;;
+	*)		counted '^drop_addr$' ;;
 	esac
 }
 
@@ -257,11 +257,10 @@ running() {
 
 # Packets a second that come to each of the two
 come() {
-	local was now
-	was=$(($(counter "$RNS1" "$RDMA1" rcvd_pkts) + $(counter "$RNS2" "$RDMA2" rcvd_pkts)))
+	local was
+	was=$(counted '^rcvd_pkts$')
 	sleep 2
-	now=$(($(counter "$RNS1" "$RDMA1" rcvd_pkts) + $(counter "$RNS2" "$RDMA2" rcvd_pkts)))
-	echo $(((now - was) / 4))
+	echo $((($(counted '^rcvd_pkts$') - was) / 4))
 }
 
 # both KIND

@@ -287,17 +287,18 @@ topo_end() {
 	exit "$status"
 }
 
-# counter NAMESPACE DEVICE NAME - of an xroce, those of its XDP program too
+# counter NAMESPACE DEVICE NAME... - of an xroce, those of its XDP program too, on a line
 counter() {
 	in_ns "$1" rdmatool -j stat show "$2" |
-		jq --arg name "$3" '[.. | .[$name]? // empty] | add // 0'
+		jq -r '[.. | objects] as $all | $ARGS.positional | map(. as $name |
+			[$all[] | .[$name] // 0] | add // 0 | tostring) | join(" ")' \
+			--args "${@:3}"
 }
 
-# of_host 1|2 COUNTER... - the same, several of a host, on a line
+# of_host 1|2 NAME... - the same, of a host's
 of_host() {
-	"n$1" rdmatool -j stat show "xr$1" | jq -r '[.. | objects] as $all | $ARGS.positional |
-		map(. as $name | [$all[] | .[$name] // 0] | add | tostring) | join(" ")' \
-		--args "${@:2}"
+	local ns=NS$1 dev=RDMA$1
+	counter "${!ns}" "${!dev}" "${@:2}"
 }
 
 # taken_in_place NAMESPACE DEVICE - what came by XDP, and by no socket

@@ -5,7 +5,6 @@
  * holds the lock for long, is received. One thread; who would wait for the lock lets
  * the other go on.
  */
-#include <stdatomic.h>
 #include <stddef.h>
 #include <tap.h>
 

@@ -247,10 +247,10 @@ changing() {
 	"change_$what" &
 	pid=$!
 	topo_pids+=("$pid")
-	rc "$what change" forward -m 1024 -r 15 "$@" mix many
+	rc "$what change" forward -m 1024 -r 25 "$@" mix many
 	# few of them, where the machine has other things to do
 	while [ "$(wc -l <"$TOPO_TMP/changes")" -le 4 ] && kill -0 "$pid" 2>/dev/null; do
-		rc "$what go on to change" forward -m 1024 -r 15 "$@" mix many
+		rc "$what go on to change" forward -m 1024 -r 25 "$@" mix many
 	done
 	: >"$TOPO_TMP/enough"
 	wait "$pid" || status=$?
@@ -422,14 +422,19 @@ scribbled() {
 	topo_clear
 }
 
+# set_policy 1|2 FILE - what it says, but for generic mode's warning each time, if it fails
+set_policy() {
+	"n$1" rdmatool link set "xr$1" policy "$2" >"$TOPO_TMP/policy" 2>&1 && return
+	cat "$TOPO_TMP/policy" >&2
+	return 1
+}
+
 # Programs swapped in and out, one after the other, until there is enough
 change_policies() {
 	while [ ! -e "$TOPO_TMP/enough" ]; do
-		n2 rdmatool link set "$RDMA2" policy "$POLICY" 2>>"$TOPO_TMP/policies" || return
-		n1 rdmatool link set "$RDMA1" policy "$POLICY" 2>>"$TOPO_TMP/policies" || return
+		set_policy 2 "$POLICY" && set_policy 1 "$POLICY" || return
 		echo swapped >>"$TOPO_TMP/changes"
-		n2 rdmatool link set "$RDMA2" policy off || return
-		n1 rdmatool link set "$RDMA1" policy off || return
+		set_policy 2 off && set_policy 1 off || return
 	done
 }
 
