@@ -6,17 +6,17 @@
 #include "copy.h"
 
 /*
- * Something at @psn was lost: send again from there. Once for each loss: what
- * was in flight behind it goes on telling the same story.
+ * Something at @psn was lost: send again from there. Once for each loss, unless it is
+ * known to be lost @again: what was in flight behind it goes on telling the same story.
  */
-static void xroce_comp_lost(struct xroce_qp *qp, u32 psn, enum xroce_counter why)
+static void xroce_comp_lost(struct xroce_qp *qp, u32 psn, bool again, enum xroce_counter why)
 {
 	struct xroce_req *req = &qp->req;
 
 	xroce_qp_count(qp, why, 1);
 	if (xroce_psn_diff(psn, qp->hot.next) >= 0)
 		return;		/* about to be sent again anyway */
-	if (req->recovering && req->nak_psn == psn)
+	if (req->recovering && req->nak_psn == psn && !again)
 		return;
 	req->recovering = true;
 	req->nak_psn = psn;
@@ -52,21 +52,25 @@ static u32 xroce_comp_owed(const struct xroce_qp *qp, u32 psn)
 }
 
 /*
- * A response for @psn acknowledges all before it, but for responses that it
- * shows to be lost: the implied NAK (IBTA 9.7.5.1.1, C9-146).
+ * A response, which has the PSN @told, acknowledges all before @psn, but for responses
+ * that it shows to be lost: the implied NAK (IBTA 9.7.5.1.1, C9-146). They come in order:
+ * one that came before is an answer to what went again.
  *
  * Return: whether hot.una stands at @psn and the connection lives.
  */
-static bool xroce_comp_upto(struct xroce_qp *qp, u32 psn)
+static bool xroce_comp_upto(struct xroce_qp *qp, u32 psn, u32 told)
 {
 	u32 owed = xroce_comp_owed(qp, psn);
+	bool again;
 
 	xroce_req_advance(qp, owed);
 	if (!xroce_qp_sends(qp))
 		return false;
 	if (owed == psn)
 		return true;
-	xroce_comp_lost(qp, owed, XROCE_CNT_IMPLIED_NAK);
+	again = xroce_psn_diff(told, qp->req.nak_told) <= 0;
+	qp->req.nak_told = told;
+	xroce_comp_lost(qp, owed, again, XROCE_CNT_IMPLIED_NAK);
 	return false;
 }
 
@@ -115,17 +119,17 @@ static void xroce_comp_ack(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 
 	switch (pkt->syndrome & XROCE_AETH_TYPE) {
 	case XROCE_AETH_ACK:
-		xroce_comp_upto(qp, xroce_psn_add(psn, 1));
+		xroce_comp_upto(qp, xroce_psn_add(psn, 1), psn);
 		return;
 	case XROCE_AETH_RNR:
-		if (xroce_comp_upto(qp, psn))
+		if (xroce_comp_upto(qp, psn, psn))
 			xroce_comp_rnr(qp, psn, pkt->syndrome & XROCE_AETH_VALUE);
 		return;
 	case XROCE_AETH_NAK:
-		if (!xroce_comp_upto(qp, psn))
+		if (!xroce_comp_upto(qp, psn, psn))
 			return;
 		if (pkt->syndrome == XROCE_NAK_PSN) {
-			xroce_comp_lost(qp, psn, XROCE_CNT_NAK_SEQ_RCVD);
+			xroce_comp_lost(qp, psn, false, XROCE_CNT_NAK_SEQ_RCVD);
 			return;
 		}
 		xroce_qp_count(qp, XROCE_CNT_NAK_RCVD, 1);
@@ -184,7 +188,7 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		 * and for all we know nobody will say so again.
 		 */
 		if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN)
-			xroce_comp_lost(qp, qp->hot.una, XROCE_CNT_NAK_SEQ_RCVD);
+			xroce_comp_lost(qp, qp->hot.una, false, XROCE_CNT_NAK_SEQ_RCVD);
 		return;
 	case XROCE_ACK_GHOST:
 		xroce_qp_verdict(qp, XROCE_CNT_DROP_GHOST);
@@ -194,7 +198,7 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 	}
 	if (pkt->info & XROCE_OP_ACK)
 		xroce_comp_ack(qp, pkt);
-	else if (xroce_comp_upto(qp, pkt->psn))
+	else if (xroce_comp_upto(qp, pkt->psn, pkt->psn))
 		xroce_comp_data(qp, rx);
 }
 

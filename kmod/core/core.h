@@ -323,6 +323,7 @@ struct xroce_swq {
  * @free_at: what it has sent takes until then, ns
  * @nak_psn: the PSN that was last gone back to, and has not been passed since
  *	(valid while @recovering); keeps one loss from causing many rewinds
+ * @nak_told: the PSN of the response that last showed one before it to be lost
  * @cwnd, @ssthresh, @cwnd_cnt, @recover: see cc.c
  * @srqn: XRC: of the request being built
  */
@@ -350,7 +351,7 @@ struct xroce_req {
 	u64 rnr_until;
 	u64 pace;
 	u64 free_at;
-	u32 nak_psn;
+	u32 nak_psn, nak_told;
 	bool recovering;
 	u8 retry_cnt;
 	u8 retries;
@@ -362,8 +363,7 @@ struct xroce_req {
 	u32 recover;
 	u32 since_ackreq;
 	u32 srqn;
-	bool asked;
-	bool asking;
+	bool asked, asking;
 	bool dry;
 };
 

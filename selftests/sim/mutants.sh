@@ -138,14 +138,16 @@ if wanted none; then
 fi
 
 # PSNs and acknowledgement
-bug ack-one-less comp 'xroce_comp_upto(qp, xroce_psn_add(psn, 1));' \
-	'xroce_comp_upto(qp, psn);'
-bug ack-one-more comp 'xroce_comp_upto(qp, xroce_psn_add(psn, 1));' \
-	'xroce_comp_upto(qp, xroce_psn_add(psn, 2));'
+bug ack-one-less comp 'xroce_comp_upto(qp, xroce_psn_add(psn, 1), psn);' \
+	'xroce_comp_upto(qp, psn, psn);'
+bug ack-one-more comp 'xroce_comp_upto(qp, xroce_psn_add(psn, 1), psn);' \
+	'xroce_comp_upto(qp, xroce_psn_add(psn, 2), psn);'
 bug ack-not-executed answer 'xroce_psn_add(qp->hot.epsn, XROCE_PSN_MASK)' \
 	'qp->hot.epsn'
-bug no-implied-nak comp 'xroce_comp_lost(qp, owed, XROCE_CNT_IMPLIED_NAK);' \
+bug no-implied-nak comp 'xroce_comp_lost(qp, owed, again, XROCE_CNT_IMPLIED_NAK);' \
 	'xroce_env_count(qp->dev, XROCE_CNT_IMPLIED_NAK, 1);'
+bug lost-once comp ' && !again)' ')'
+bug lost-always comp ' && !again)' ' && 0)'
 bug no-implied-nak-again comp '&& qp->hot.next == qp->hot.max)' ')'
 bug old-answer-counts comp 'XROCE_CNT_NAK_SEQ_RCVD);\n\t\treturn;\n\tcase' \
 	'XROCE_CNT_NAK_SEQ_RCVD);\n\t\tbreak;\n\tcase'
