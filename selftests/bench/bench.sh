@@ -27,7 +27,12 @@ DEVTYPE=xroce
 OUT=${XROCE_BENCH_OUT:-/results/bench.jsonl}
 SETS=("${@:-quick}")
 KINDS=${XROCE_BENCH_KINDS:-xroce xroce-poll xroce-loop rxe rxe-loop tcp}
-[ "${SETS[*]}" != full ] || TCP_SECONDS=3
+# how long TCP goes: iperf3's arguments, qperf's
+STREAM=(-t 1) HALVES=(-t 1)
+case ${SETS[*]} in
+full)	STREAM=(-t 3) ;;
+quick)	STREAM=(-n 64M) HALVES=(-n 2000) ;;
+esac
 ICOUNT=${XROCE_BENCH_ICOUNT:-1}
 failed=()
 
@@ -86,22 +91,19 @@ spec_set() {
 		echo "send,lat,size=8,inline,wait=yield"
 		return ;;
 	quick)
-		for op in write send read; do
-			[ "$mtu" != 4096 ] || echo "$op,size=64"
+		for op in write read; do
 			echo "$op,size=65536"
 		done
 		[ "$mtu" = 4096 ] || return
 		for op in write send; do
+			echo "$op,size=64"
 			echo "$op,size=64,list=16"
 			echo "$op,size=64,list=16,qps=64"
-			echo "$op,size=4096"
 		done
 		echo "write,size=64,qps=64"
 		echo "write,size=1048576"
 		echo "atomic"
 		echo "send,inline,lat,size=8"
-		echo "send,inline,lat,size=8,wait=yield"
-		echo "read,lat,size=8"
 		echo "bind,size=65536"
 		echo "reg,size=65536"
 		echo "none,qps=256"
@@ -164,22 +166,25 @@ spec_set() {
 
 # The same by perftest: enough messages that slices of time even out
 perftest_set() {
-	local op n=512
-	[ "$1" != polling ] || return 0
-	[ "$1" = full ] || n=256
-	if [ "$RDMA_MTU" = 4096 ]; then
+	local op
+	case $1$RDMA_MTU in
+	polling* | quick1024)
+		return ;;
+	quick*)
+		echo "ib_write_bw -s 64 -n 2048"
+		echo "ib_send_lat -s 8 -n 200 -e"
+		return ;;
+	*4096)
 		for op in write send read; do
-			case $1$op in
-			basicsend | basicread | quickread) continue ;;
-			esac
+			[ "$1$op" != basicsend ] && [ "$1$op" != basicread ] || continue
 			echo "ib_${op}_bw -s 64 -n 4096"
 			echo "ib_${op}_bw -s 64 -n 4096 -l 16"
 		done
-		echo "ib_send_lat -s 8 -n 500 -e"
-	fi
+		echo "ib_send_lat -s 8 -n 500 -e" ;;
+	esac
 	for op in write send read; do
 		[ "$1" = full ] || [ "$op" != send ] || continue
-		echo "ib_${op}_bw -s 65536 -n $n"
+		echo "ib_${op}_bw -s 65536 -n $([ "$1" = full ] && echo 512 || echo 256)"
 	done
 	[ "$1$RDMA_MTU" = full4096 ] || return 0
 	for op in write send read; do
@@ -320,7 +325,7 @@ offloads() {
 stream() {
 	local runs=() i
 	for i in 1 2; do
-		runs[i]=$(n1 timeout 100000 iperf3 -J -c "$V4.2" -t "${TCP_SECONDS:-1}" |
+		runs[i]=$(n1 timeout 100000 iperf3 -J -c "$V4.2" "${STREAM[@]}" |
 			jq -e '.end.sum_received | .bytes / .seconds | floor') ||
 			{ failed+=("tcp $1: iperf3"); return; }
 	done
@@ -347,7 +352,7 @@ tcp() {
 	bg "$NS2" qperf >/dev/null 2>&1
 	perf=$!
 	wait_for 20 tcp_listens 19765 || die "qperf"
-	if lat=$(n1 timeout 100000 qperf "$V4.2" -P 5 -t 1 -m 8 tcp_lat |
+	if lat=$(n1 timeout 100000 qperf "$V4.2" -P 5 "${HALVES[@]}" -m 8 tcp_lat |
 		 awk '$1 == "latency" { u["ns"] = 1; u["us"] = 1e3; u["ms"] = 1e6
 			printf "%d", $3 * u[$4] }') && [ -n "$lat" ]; then
 		out kind=tcp what=latency "mtu=$NETDEV_MTU" "half=$lat"

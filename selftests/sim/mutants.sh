@@ -47,12 +47,12 @@ wanted() {
 
 # plant SOURCE COPY OLD NEW - replace OLD, which must be there once; \n is a newline
 plant() {
-	local old new src
+	local old new src without
 	printf -v old '%b' "$3"
 	printf -v new '%b' "$4"
-	src=$(cat "$1")
-	if [ "${src#*"$old"}" = "$src" ] ||
-	   [ "${src#*"$old"*"$old"}" != "$src" ]; then
+	src=$(<"$1")
+	without=${src/"$old"/$'\1'}
+	if [ "$without" = "$src" ] || [[ $without == *"$old"* ]]; then
 		result "not ok" "$name: does not fit ${1##*/} any more"
 		return 1
 	fi
