@@ -603,7 +603,7 @@ static void timed(const char *name, struct bpf_program *prog, u32 len)
 {
 	u32 best = ~0u, none = ~0u;
 
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 16; i++) {
 		u32 is = once(prog, len), empty = once(test->progs.empty, len);
 
 		best = is < best ? is : best;
