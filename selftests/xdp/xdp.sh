@@ -247,10 +247,10 @@ changing() {
 	"change_$what" &
 	pid=$!
 	topo_pids+=("$pid")
-	rc "$what change" forward -m 1024 -r 25 "$@" mix many
+	rc "$what change" forward -m 1024 -r 15 "$@" mix many
 	# few of them, where the machine has other things to do
 	while [ "$(wc -l <"$TOPO_TMP/changes")" -le 4 ] && kill -0 "$pid" 2>/dev/null; do
-		rc "$what go on to change" forward -m 1024 -r 25 "$@" mix many
+		rc "$what go on to change" forward -m 1024 -r 15 "$@" mix many
 	done
 	: >"$TOPO_TMP/enough"
 	wait "$pid" || status=$?
