@@ -323,7 +323,7 @@ offloads() {
 		n2 ethtool -K "$ETH2" "${args[@]}" >/dev/null
 }
 
-# stream WHAT - bytes of TCP in 10^9 instructions, twice
+# stream WHAT - bytes of TCP in 10^9 instructions, TCP_RUNS times
 stream() {
 	local runs=() i
 	for ((i = 0; i < TCP_RUNS; i++)); do
@@ -331,8 +331,8 @@ stream() {
 			jq -e '.end.sum_received | .bytes / .seconds | floor') ||
 			{ failed+=("tcp $1: iperf3"); return; }
 	done
-	out kind=tcp "what=$1" "mtu=$NETDEV_MTU" "bytes=${runs[0]}" "again=${runs[-1]}"
-	say "tcp $1: $((runs[0] / 1000000)) and $((runs[-1] / 1000000)) MB in 10^9"
+	out kind=tcp "what=$1" "mtu=$NETDEV_MTU" "bytes=${runs[0]}" ${runs[1]:+"again=${runs[1]}"}
+	say "tcp $1: $(printf '%d ' "${runs[@]/%??????/}")MB in 10^9"
 }
 
 # What TCP costs on the same netdevs, by programs that everybody has: with all
