@@ -30,15 +30,16 @@ V4=198.18.1 V6=fdc8:
 RDMA1=xr1 RDMA2=xr2
 topo_pids=()
 
-# in_ns NAMESPACE COMMAND... - no name: here
+# in_ns NAMESPACE COMMAND... - no name: here. What goes there itself needs no program
+# that does: each costs an emulated machine as much as what it runs
 in_ns() {
 	local ns=$1
 	shift
-	if [ -n "$ns" ]; then
-		ip netns exec "$ns" "$@"
-	else
-		"$@"
-	fi
+	case ${ns:+$1} in
+	'')		"$@" ;;
+	ip | tc)	"$1" -n "$ns" "${@:2}" ;;
+	*)		ip netns exec "$ns" "$@" ;;
+	esac
 }
 
 n1() { in_ns "$NS1" "$@"; }
@@ -85,8 +86,7 @@ wait_for() {
 # No waiting for duplicates of an address, no MLDs, nothing but what we send
 quiet_ns() {
 	in_ns "$1" sysctl -qw net.ipv6.conf.all.accept_dad=0 \
-		net.ipv6.conf.default.accept_dad=0
-	in_ns "$1" ip link set lo up
+		net.ipv6.conf.default.accept_dad=0 && in_ns "$1" ip link set lo up
 }
 
 topo_need() {
@@ -133,18 +133,17 @@ topo_begin() {
 }
 
 addresses() {
-	in_ns "$1" ip addr replace "$V4.$3/24" dev "$2"
-	in_ns "$1" ip addr replace "$V6:$3/64" dev "$2" nodad
-	in_ns "$1" ip link set "$2" up
+	in_ns "$1" ip -batch - <<-END
+		addr replace $V4.$3/24 dev $2
+		addr replace $V6:$3/64 dev $2 nodad
+		link set $2 up
+	END
 }
 
 # topo_veth NAMESPACE DEVICE NAMESPACE DEVICE MTU
 topo_veth() {
-	ip link add xr-a mtu "$5" type veth peer name xr-b mtu "$5"
-	[ -z "$1" ] || ip link set xr-a netns "$1"
-	in_ns "$1" ip link set xr-a name "$2"
-	[ -z "$3" ] || ip link set xr-b netns "$3"
-	in_ns "$3" ip link set xr-b name "$4"
+	in_ns "$1" ip link add "$2" mtu "$5" type veth \
+		peer name "$4" mtu "$5" netns "${3:-$$}"
 }
 
 topo_direct() {
@@ -215,8 +214,10 @@ has_gid() {
 }
 
 rdma_ready() {
-	in_ns "$1" rdma link show "$2/1" | grep -q 'state ACTIVE' &&
-		has_gid "$1" "$2" "$V4.$3" && has_gid "$1" "$2" "$V6:$3"
+	local said
+	said=$(in_ns "$1" ibv_devinfo -v -d "$2") && [[ $said == *PORT_ACTIVE* &&
+		$said =~ [[:space:]:]${V4//./\\.}\.$3,\ RoCE\ v2 &&
+		$said =~ [[:space:]:]$V6:$3,\ RoCE\ v2 ]]
 }
 
 devices_ready() {
@@ -226,9 +227,11 @@ devices_ready() {
 
 # A device at each host; checks that XDP is what was asked for
 rdma_up() {
-	local mode
-	rdma_add "$NS1" "$DEVTYPE1" "$RDMA1" "$ETH1" "$XROCE_XDP" &&
-		rdma_add "$NS2" "$DEVTYPE2" "$RDMA2" "$ETH2" "$XROCE_XDP" || return 1
+	local mode near
+	rdma_add "$NS1" "$DEVTYPE1" "$RDMA1" "$ETH1" "$XROCE_XDP" &
+	near=$!
+	rdma_add "$NS2" "$DEVTYPE2" "$RDMA2" "$ETH2" "$XROCE_XDP" || { wait "$near"; return 1; }
+	wait "$near" || return 1
 	for mode in "$DEVTYPE1 $(xdp_mode "$NS1" "$ETH1")" \
 		    "$DEVTYPE2 $(xdp_mode "$NS2" "$ETH2")"; do
 		case $mode in
@@ -290,9 +293,21 @@ topo_end() {
 # counter NAMESPACE DEVICE NAME... - of an xroce, those of its XDP program too, on a line
 counter() {
 	in_ns "$1" rdmatool -j stat show "$2" |
-		jq -r '[.. | objects] as $all | $ARGS.positional | map(. as $name |
-			[$all[] | .[$name] // 0] | add // 0 | tostring) | join(" ")' \
-			--args "${@:3}"
+		awk -v names="${*:3}" -v RS='[][{},]+' -F: '
+			{ gsub(/[" \t\n]/, "") }
+			NF == 2 && $2 ~ /^[0-9]+$/ { n[$1] += $2 }
+			END {
+				for (i = 1; i <= split(names, name, " ") && NR; i++)
+					printf "%s%.0f", (i > 1 ? " " : ""), n[name[i]]
+				if (NR) print ""
+			}'
+}
+
+# total NAMESPACE DEVICE NAME... - their sum
+total() {
+	local n
+	n=$(counter "$@")
+	echo $((${n// /+}))
 }
 
 # of_host 1|2 NAME... - the same, of a host's
@@ -302,16 +317,14 @@ of_host() {
 }
 
 # taken_in_place NAMESPACE DEVICE - what came by XDP, and by no socket
-taken_in_place() { echo $(($(counter "$1" "$2" xdp_fast) + $(counter "$1" "$2" xdp_taken))); }
+taken_in_place() { total "$1" "$2" xdp_fast xdp_taken; }
 # What both ends' programs dealt with by the rules, and what they left to the core
 fast_packets() { echo $(($(counter "$NS1" "$RDMA1" xdp_fast) + $(counter "$NS2" "$RDMA2" xdp_fast))); }
 core_packets() { echo $(($(counter "$NS1" "$RDMA1" xdp_taken) + $(counter "$NS2" "$RDMA2" xdp_taken))); }
 # What both have sent more than once: that, and what answers it, are the core's business
 sent_again() {
-	echo $(($(counter "$RNS1" "$RDMA1" ack_requests_resent) +
-		$(counter "$RNS2" "$RDMA2" ack_requests_resent) +
-		$(counter "$RNS1" "$RDMA1" retransmitted_pkts) +
-		$(counter "$RNS2" "$RDMA2" retransmitted_pkts)))
+	echo $(($(total "$RNS1" "$RDMA1" ack_requests_resent retransmitted_pkts) +
+		$(total "$RNS2" "$RDMA2" ack_requests_resent retransmitted_pkts)))
 }
 
 # gid_index NAMESPACE DEVICE ADDRESS

@@ -14,7 +14,7 @@
 #
 # The frames are those of lib/cases.h, so the addresses are theirs. rdma_rxe, on
 # a netdev with the program attached, has the kselftests' usual ones.
-# XROCE_XDP=generic|native
+# XROCE_XDP=generic|native  XROCE_IP='4 6': by which packets begin alike
 
 # shellcheck disable=SC2317 # called by try, wait_for
 # shellcheck source-path=SCRIPTDIR
@@ -578,10 +578,7 @@ all_in_place() {
 	[ "$fast" -ge 1000 ] && [ "$fast" -ge "$got" ] && [ $((fast - got)) -lt 10 ]
 }
 
-came() {
-	echo "$(counter "$NS2" "$RDMA2" rcvd_pkts) $(counter "$NS2" "$RDMA2" rx_malformed)" \
-		"$(counter "$NS2" "$RDMA2" rx_icrc_encapsulated)"
-}
+came() { counter "$NS2" "$RDMA2" rcvd_pkts rx_malformed rx_icrc_encapsulated; }
 
 # alike HOW MAC "RECEIVED MALFORMED ICRC" - a packet as `frames` has it, and a right one
 # behind it: how these counters of h2 move
@@ -714,7 +711,7 @@ between_others
 for_us
 to_a_cpu
 begin_alike "$V4."
-begin_alike "$V6:"
+[[ ${XROCE_IP:-4 6} != *6* ]] || begin_alike "$V6:"
 if [ "$XROCE_XDP" = generic ]; then
 	lossless_change
 	scribbled
