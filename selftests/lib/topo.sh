@@ -86,7 +86,8 @@ wait_for() {
 # No waiting for duplicates of an address, no MLDs, nothing but what we send
 quiet_ns() {
 	in_ns "$1" sysctl -qw net.ipv6.conf.all.accept_dad=0 \
-		net.ipv6.conf.default.accept_dad=0 && in_ns "$1" ip link set lo up
+		net.ipv6.conf.default.accept_dad=0
+	in_ns "$1" ip link set lo up
 }
 
 topo_need() {
@@ -208,16 +209,16 @@ rdma_add() {
 	fi
 }
 
+# said_gid ADDRESS WHAT - what ibv_devinfo said has it
+said_gid() { [[ $2 =~ [[:space:]:]${1//./\\.},\ RoCE\ v2 ]]; }
+
 # has_gid NAMESPACE DEVICE ADDRESS
-has_gid() {
-	in_ns "$1" ibv_devinfo -v -d "$2" | grep -qE "[[:space:]:]${3//./\\.}, RoCE v2"
-}
+has_gid() { said_gid "$3" "$(in_ns "$1" ibv_devinfo -v -d "$2")"; }
 
 rdma_ready() {
 	local said
-	said=$(in_ns "$1" ibv_devinfo -v -d "$2") && [[ $said == *PORT_ACTIVE* &&
-		$said =~ [[:space:]:]${V4//./\\.}\.$3,\ RoCE\ v2 &&
-		$said =~ [[:space:]:]$V6:$3,\ RoCE\ v2 ]]
+	said=$(in_ns "$1" ibv_devinfo -v -d "$2") && [[ $said == *'PORT_ACTIVE ('* ]] &&
+		said_gid "$V4.$3" "$said" && said_gid "$V6:$3" "$said"
 }
 
 devices_ready() {
@@ -297,9 +298,10 @@ counter() {
 			{ gsub(/[" \t\n]/, "") }
 			NF == 2 && $2 ~ /^[0-9]+$/ { n[$1] += $2 }
 			END {
-				for (i = 1; i <= split(names, name, " ") && NR; i++)
-					printf "%s%.0f", (i > 1 ? " " : ""), n[name[i]]
-				if (NR) print ""
+				# nothing, if nothing was said
+				many = NR ? split(names, name, " ") : 0
+				for (i = 1; i <= many; i++)
+					printf "%.0f%s", n[name[i]], (i < many ? " " : "\n")
 			}'
 }
 
@@ -307,7 +309,7 @@ counter() {
 total() {
 	local n
 	n=$(counter "$@")
-	echo $((${n// /+}))
+	[ -n "$n" ] && echo $((${n// /+}))
 }
 
 # of_host 1|2 NAME... - the same, of a host's

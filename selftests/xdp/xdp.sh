@@ -14,7 +14,7 @@
 #
 # The frames are those of lib/cases.h, so the addresses are theirs. rdma_rxe, on
 # a netdev with the program attached, has the kselftests' usual ones.
-# XROCE_XDP=generic|native  XROCE_IP='4 6': by which packets begin alike
+# XROCE_XDP=generic|native  XROCE_IP=4: packets begin alike by IPv4 alone
 
 # shellcheck disable=SC2317 # called by try, wait_for
 # shellcheck source-path=SCRIPTDIR
