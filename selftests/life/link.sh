@@ -30,6 +30,8 @@ PAUSES=$(((ENDS + 9) / 10))
 # checks everything
 survive=18
 [ "$PAIRS" -le 2 ] && [ ! -e /sys/kernel/debug/kmemleak ] || survive=20
+# What ends one side alone the other learns of by its retries, eight times this long
+OVER=18
 
 ip1() { ip -n "$NS1" "$@"; }
 ip2() { ip -n "$NS2" "$@"; }
@@ -126,17 +128,17 @@ things() {
 	# few: a program that is attached means code that is changed under everybody
 	thing "XDP changed" rounds 2 go -t "$survive" -- each xdp
 	try "$label: nothing is left of what it survived" life_settled
-	thing "link del" rounds $((ENDS - ENDS / 2)) end -t "$survive" -- del_links
+	thing "link del" rounds $((ENDS - ENDS / 2)) end -t $OVER -- del_links
 	thing "link del, and rings used after it" \
-		rounds $(((ENDS + 1) / 2)) end -t "$survive" -m -- del_links
-	thing "netdev deleted" rounds "$ENDS" end -t "$survive" -- del_netdevs
+		rounds $(((ENDS + 1) / 2)) end -t $OVER -m -- del_links
+	thing "netdev deleted" rounds "$ENDS" end -t $OVER -- del_netdevs
 	thing "netdev moved to another namespace" \
-		rounds "$ENDS" end -t "$survive" -- move_all
+		rounds "$ENDS" end -t $OVER -- move_all
 	if [ "$XROCE_XDP" = off ]; then
 		thing "module unloaded and loaded" \
-			rounds $((UNLOADS - UNLOADS / 2)) end -t "$survive" -- unload
+			rounds $((UNLOADS - UNLOADS / 2)) end -t $OVER -- unload
 		thing "module unloaded, and rings used after it" \
-			rounds $((UNLOADS / 2)) end -t "$survive" -m -- unload
+			rounds $((UNLOADS / 2)) end -t $OVER -m -- unload
 	else
 		thing "module in use does not unload" \
 			rounds "$PAUSES" go -t "$survive" -- unload
@@ -150,7 +152,7 @@ things() {
 	else
 		not_ok "$label: a namespace for each" "$(tail -n 1 "$TOPO_TMP/spread")"
 	fi
-	thing "namespace deleted" rounds "$ENDS" end -t "$survive" -l -- each del_netns
+	thing "namespace deleted" rounds "$ENDS" end -t $OVER -l -- each del_netns
 	try "$label: nothing is left of them" life_settled
 	try "$label: the module unloads" life_unload
 	ip netns del "$NS3"
