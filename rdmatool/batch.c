@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -106,6 +107,8 @@ static int run_line(int in, int argc, char **argv)
 		null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		if (null < 0 || dup2(null, in) < 0)
 			fail("-b: /dev/null: %s", strerror(errno));
+		/* nor is what has been read of it the command's */
+		__fpurge(stdin);
 		run_command(argc, argv);
 		if (fflush(stdout) || ferror(stdout))
 			fail("cannot write the output: %s", strerror(errno));

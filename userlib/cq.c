@@ -73,14 +73,15 @@ int xroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
  * looking at @arm: either it sees the request, or we, and the poll that the caller
  * does next, as verbs demand, see the element. Not all do: NICs raise an event for
  * what has not been polled when it is asked for, and UCX sleeps then. So the kernel
- * is asked to, where no event has told of it.
+ * is asked to, where no event has told of it; for any, where it would take one that has
+ * moved (xroce_cq_clean()) for none that was solicited.
  */
 int xroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct xroce_cq *cq = to_xcq(ibcq);
 	uint32_t none = XROCE_ARM_NONE;
 	struct xroce_ring *ring;
-	bool there;
+	uint32_t prod, cons, moved;
 
 	xroce_lock(&cq->arm_lock);	/* or it may be another ring soon */
 	ring = cq->map.ring;
@@ -91,11 +92,14 @@ int xroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	else
 		__atomic_store_n(&ring->arm, XROCE_ARM_NEXT, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	there = __atomic_load_n(&ring->prod, __ATOMIC_RELAXED) !=
-		__atomic_load_n(&ring->cons, __ATOMIC_RELAXED);
+	prod = __atomic_load_n(&ring->prod, __ATOMIC_RELAXED);
+	cons = __atomic_load_n(&ring->cons, __ATOMIC_RELAXED);
 	xroce_unlock(&cq->arm_lock);
-	if (!there || __atomic_load_n(&cq->told, __ATOMIC_RELAXED))
+	if (prod == cons || __atomic_load_n(&cq->told, __ATOMIC_RELAXED))
 		return 0;
+	moved = __atomic_load_n(&cq->moved, __ATOMIC_RELAXED);
+	if (moved - cons - 1 < prod - cons)
+		solicited_only = 0;
 	return ibv_cmd_req_notify_cq(ibcq, solicited_only);
 }
 
@@ -116,12 +120,12 @@ void xroce_cq_event(struct ibv_cq *ibcq)
  */
 void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn)
 {
-	uint32_t first, from, to;
+	uint32_t first, from, to, end;
 
 	xroce_lock(&cq->lock);
 	first = cq->cons + cq->polling;
-	to = cq_prod(cq);
-	for (from = to; from != first;) {
+	end = cq_prod(cq);
+	for (from = to = end; from != first;) {
 		struct xroce_cqe *cqe = xroce_slot(&cq->map, --from);
 
 		if (cqe->qpn == qpn)
@@ -129,6 +133,8 @@ void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn)
 		if (--to != from)
 			*(struct xroce_cqe *)xroce_slot(&cq->map, to) = *cqe;
 	}
+	if (to != first)
+		__atomic_store_n(&cq->moved, end, __ATOMIC_RELAXED);
 	if (to != first && cq->polling) {
 		cq->cqe = memcpy(xroce_slot(&cq->map, to - 1), cq->cqe, sizeof(*cq->cqe));
 		cq_set_cons(cq, to - 1);

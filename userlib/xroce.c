@@ -253,12 +253,19 @@ int xroce_destroy_ah(struct ibv_ah *ah)
 	return ret;
 }
 
+/* Who closes files that it does not know may have one of its own by that number. */
+static bool is_bell(int fd)
+{
+	/* QP 0 is no context's */
+	return lseek(fd, -1, SEEK_SET) == -1 && errno == EIO;
+}
+
 static void xroce_free_context(struct ibv_context *ibctx)
 {
 	struct xroce_context *ctx = to_xctx(ibctx);
 
 	verbs_uninit_context(&ctx->vctx);
-	if (ctx->bell >= 0)
+	if (ctx->bell >= 0 && is_bell(ctx->bell))
 		close(ctx->bell);
 	free(ctx);
 }

@@ -77,6 +77,8 @@ struct xroce_pd {
  * @cqe: the element that ibv_wc_read_*() read, the first, while @polling
  * @told: of an event since the last poll, or an extended one is under way: who asks
  *	for the next one polls after it. Atomic
+ * @moved: what is before this index, if that is of one still to be polled, may have been
+ *	moved, and the kernel knows of a solicited one only where it was. Atomic
  */
 struct xroce_cq {
 	struct verbs_cq vcq;
@@ -88,6 +90,7 @@ struct xroce_cq {
 	const struct xroce_cqe *cqe;
 	bool polling;
 	bool told;
+	uint32_t moved;
 };
 
 /**

@@ -256,6 +256,31 @@ static void test_there(void)
 	tap_ok(!bad, "what is there when it is asked for is told of");
 }
 
+/* One that was solicited, and has moved to where the kernel knows of none. */
+static void test_moved(void)
+{
+	struct ibv_cq *ibcq;
+	struct ibv_wc wc[16];
+	int bad = 0;
+
+	set_up(NULL);
+	ibcq = &cq->vcq.cq;
+	put(2);
+	put(1);
+	put(2);
+	xroce_cq_clean(cq, 1);
+	TAP_CHECK(bad, !xroce_req_notify_cq(ibcq, 1) && fake.armed == 1 &&
+		  !fake.solicited_only, "the kernel is asked for a solicited one");
+	TAP_CHECK(bad, poll_cq(1, wc) == 1 && !xroce_req_notify_cq(ibcq, 1) &&
+		  fake.armed == 2 && !fake.solicited_only, "nor for the second");
+	put(2);
+	TAP_CHECK(bad, poll_cq(1, wc) == 1 && !xroce_req_notify_cq(ibcq, 1) &&
+		  fake.armed == 3 && fake.solicited_only, "what came later has not moved");
+	TAP_CHECK(bad, ring->arm == XROCE_ARM_SOLICITED, "the next may be any");
+	tear_down();
+	tap_ok(!bad, "what another QP's end moves is told of");
+}
+
 /*
  * Every pattern of two QPs in a CQ of every fill, the first few polled already:
  * the other's are left, whole, in order.
@@ -351,5 +376,6 @@ int main(void)
 	test_there();
 	test_clean();
 	test_clean_in_poll();
+	test_moved();
 	return tap_end();
 }

@@ -174,6 +174,12 @@ test_steer() {
 	refuses 2 'link set x: steer has 1 to 1023' "$TOOL" steer set x ""
 }
 
+# Its lines are commands, and not what one of these reads
+test_batch() {
+	printf 'decode -\nhelp\n' | "$TOOL" -b - >/dev/null 2>"$dir/said"
+	try "what a command of a batch would read is empty" grep -q ': empty$' "$dir/said"
+}
+
 helps() {
 	local out
 	out=$("$TOOL" "$@" 2>"$dir/said" </dev/null) && [ ! -s "$dir/said" ] &&
@@ -205,6 +211,7 @@ test_show
 test_filters
 test_examples
 test_steer
+test_batch
 test_help
 try "check where nothing is set up" bare
 tap_end

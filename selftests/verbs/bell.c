@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The file by which a context rings its doorbells: which QPs it rings, what else it
- * takes, what it is when its context has gone, and that verbs work without it.
+ * takes, what it is when its context has gone, that verbs work without it, and that a
+ * file that has its number by then stays.
  */
 #include <bell.h>
 #include <limits.h>
 #include <unistd.h>
 #include <sys/fsuid.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 
 #include "verbs.h"
 
@@ -65,6 +67,25 @@ static bool ends(struct pair *p, int bell, int other, struct ibv_context *second
 	return true;
 }
 
+/* Who closes what it does not know, and opens something of its own */
+static bool keeps_others(int first)
+{
+	struct ibv_context *third = ibv_open_device(ctx->device);
+	int fds[BELL_MAX], own = memfd_create("own", 0), bell;
+	bool there;
+
+	NEED(third, "ibv_open_device: %s", strerror(errno));
+	NEED(own >= 0 && bell_fds(fds) == 2, "no file, or not two for doorbells");
+	bell = fds[0] == first ? fds[1] : fds[0];
+	NEED(dup2(own, bell) == bell, "dup2: %s", strerror(errno));
+	NEED(!ibv_close_device(third), "ibv_close_device: %s", strerror(errno));
+	there = !ftruncate(bell, 77) && lseek(own, 0, SEEK_END) == 77;
+	close(bell);
+	close(own);
+	NEED(there, "a context that ends closes a file of the program's");
+	return true;
+}
+
 bool test_bell(void)
 {
 	struct ibv_context *second;
@@ -74,6 +95,7 @@ bool test_bell(void)
 
 	NEED(bell_fds(fds) == 1, "a context has not one file for doorbells");
 	first = fds[0];
+	TRY(keeps_others(first));
 	second = ibv_open_device(ctx->device);
 	NEED(second, "ibv_open_device: %s", strerror(errno));
 	NEED(bell_fds(fds) == 2, "two contexts have not two files");
