@@ -6,6 +6,12 @@
 #include "copy.h"
 
 /*
+ * How often one loss is gone back to before it is left to the timer: ACKs of what was
+ * sent again may all show it, and what is never answered would be asked for without end.
+ */
+#define GO_BACKS	4
+
+/*
  * Something at @psn was lost: send again from there. Once for each loss, unless it is
  * known to be lost @again: what was in flight behind it goes on telling the same story.
  */
@@ -16,9 +22,10 @@ static void xroce_comp_lost(struct xroce_qp *qp, u32 psn, bool again, enum xroce
 	xroce_qp_count(qp, why, 1);
 	if (xroce_psn_diff(psn, qp->hot.next) >= 0)
 		return;		/* about to be sent again anyway */
-	if (req->recovering && req->nak_psn == psn && !again)
+	if (req->recovering && req->nak_psn == psn && (!again || req->recovering == GO_BACKS))
 		return;
-	req->recovering = true;
+	if (req->recovering < GO_BACKS)
+		req->recovering++;
 	req->nak_psn = psn;
 	trace_xroce_retry(qp, psn, why);
 	xroce_cc_loss(qp, false);
@@ -129,6 +136,8 @@ static void xroce_comp_ack(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 		if (!xroce_comp_upto(qp, psn, psn))
 			return;
 		if (pkt->syndrome == XROCE_NAK_PSN) {
+			/* All that is answered from here on has gone again. */
+			qp->req.nak_told = xroce_psn_add(qp->hot.max, XROCE_PSN_MASK);
 			xroce_comp_lost(qp, psn, false, XROCE_CNT_NAK_SEQ_RCVD);
 			return;
 		}
@@ -220,6 +229,9 @@ void xroce_comp_expired(struct xroce_qp *qp)
 			xroce_env_total(qp->dev, XROCE_CNT_TX_LOOPED);
 		if (total != req->total) {
 			req->total = total;
+			/* What was to ask may have failed: nothing else would go. */
+			if (qp->hot.next != qp->hot.una)
+				xroce_req_arm(qp);
 			return;
 		}
 	}
@@ -231,7 +243,7 @@ void xroce_comp_expired(struct xroce_qp *qp)
 	}
 	req->retries--;
 	trace_xroce_retry(qp, qp->hot.una, XROCE_CNT_TIMEOUT);
-	req->recovering = false;
+	req->recovering = 0;
 	xroce_cc_loss(qp, true);
 	xroce_req_rewind(qp, qp->hot.una);
 }

@@ -321,8 +321,8 @@ struct xroce_swq {
  * @rnr_until: nothing is sent before, ns, 0 when not waiting
  * @pace: of a QP with a rate limit: 2^-20 ns a byte; else 0
  * @free_at: what it has sent takes until then, ns
- * @nak_psn: the PSN that was last gone back to, and has not been passed since
- *	(valid while @recovering); keeps one loss from causing many rewinds
+ * @nak_psn: the PSN that was last gone back to, @recovering times, and has not been passed
+ *	since (valid unless that is 0); keeps one loss from causing many rewinds
  * @nak_told: the PSN of the response that last showed one before it to be lost
  * @cwnd, @ssthresh, @cwnd_cnt, @recover: see cc.c
  * @srqn: XRC: of the request being built
@@ -352,7 +352,7 @@ struct xroce_req {
 	u64 pace;
 	u64 free_at;
 	u32 nak_psn, nak_told;
-	bool recovering;
+	u8 recovering;
 	u8 retry_cnt;
 	u8 retries;
 	u8 rnr_retry;

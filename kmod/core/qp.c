@@ -45,7 +45,7 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	req->rnr_until = 0;
 	req->pace = 0;
 	req->free_at = 0;
-	req->recovering = false;
+	req->recovering = 0;
 	req->asking = false;
 	req->since_ackreq = 0;
 	resp->nak = 0;

@@ -358,7 +358,7 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 		xroce_cc_ack(qp, xroce_psn_diff(hot->max, hot->una), n);
 	hot->una = psn;
 	if (req->recovering && xroce_psn_diff(psn, req->nak_psn) > 0)
-		req->recovering = false;
+		req->recovering = 0;
 	req->retries = req->retry_cnt;
 	req->rnr_retries = req->rnr_retry;
 	req->rnr_until = 0;	/* another copy of what was refused has been received */

@@ -540,9 +540,120 @@ static void run_trusted(u64 seed)
 	sim_finish();
 }
 
+/* The first request, and then its answer: of what is asked for by one packet each */
+static struct {
+	u32 psn;
+	u32 dropped;
+	u32 requests;
+	bool never;
+} both;
+
+static bool drop_both(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	(void)from;
+	(void)buf;
+	(void)len;
+	if (!both.dropped && p->info & XROCE_OP_REQUEST)
+		both.psn = p->psn;
+	if (p->psn != both.psn || !(p->info & (XROCE_OP_REQUEST | XROCE_OP_READ_RESP |
+					       XROCE_OP_ATOMIC_ACK)))
+		return false;
+	both.requests += !!(p->info & XROCE_OP_REQUEST);
+	if (!(p->info & XROCE_OP_REQUEST) == !both.dropped ||
+	    (both.dropped > 1 && !both.never))
+		return false;
+	if (both.dropped && p->info & XROCE_OP_REQUEST)
+		return false;
+	both.dropped++;
+	return true;
+}
+
+/* The NAK asks for the request, the next answer for the one that is lost. */
+static void run_both(u64 seed)
+{
+	static const u8 wr[] = { XROCE_WR_RDMA_READ, XROCE_WR_ATOMIC_FETCH_AND_ADD };
+	struct sim_cfg cfg = sim_plain();
+	u32 i;
+
+	(void)seed;
+	memset(&both, 0, sizeof(both));
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	W->drop = drop_both;
+	for (i = 0; i < 3; i++)
+		post(wr[sim_below(2)], 8, true, i < 2);
+	sim_settle_all(SIM_SEC);
+	sim_check(both.dropped == 2, "%u packets dropped", both.dropped);
+	is(TIMEOUT, 0);
+	sim_finish();
+}
+
+/* An answer that never comes, though others tell of that: no flood of requests. */
+static void run_never(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	u32 i;
+
+	(void)seed;
+	cfg.timeout = 12;
+	memset(&both, 0, sizeof(both));
+	both.never = true;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	asked.ep->expect_err = true;
+	W->drop = drop_both;
+	post(XROCE_WR_RDMA_READ, 8, true, true);
+	for (i = 0; i < 8; i++)
+		post(XROCE_WR_SEND, 100, true, i < 7);
+	sim_run_until(sim_now() + SIM_SEC);
+	sim_poll_all();
+	sim_check(asked.ep->first_err == XROCE_WC_RETRY_EXC_ERR, "status %u",
+		  asked.ep->first_err);
+	is(TIMEOUT, cfg.retry_cnt + 1);
+	sim_check(both.requests <= 8 * (cfg.retry_cnt + 1), "asked for %u times", both.requests);
+	sim_world_free();
+}
+
+/* What is to ask for a READ that is lost finds no room, and then has failed. */
+static void run_gone_behind(u64 seed)
+{
+	struct sim_opt bad = { .wr = XROCE_WR_RDMA_WRITE, .len = 100, .nsge = 1,
+			       .tweak = t_extra };
+	struct sim_cfg cfg = sim_plain();
+	struct xroce_cqe *cqe;
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.timeout = 14;
+	ep = asked.ep = &sim_pair(&cfg)->ep[0];
+	ep->expect_err = true;
+	W->checks_off = true;
+	extra = sim_region_new(ep->node, 4096, XROCE_LOCAL_WRITE, &ep->node->pd);
+	W->drop = sim_drop_all;
+	post(XROCE_WR_RDMA_READ, 100, true, true);
+	sim_check(sim_post(ep, &bad), "no room");
+	sim_run_until(sim_now() + SIM_MS);
+	W->take = take_none;
+	while (!sim_count(XROCE_CNT_TX_UNTAKEN) && sim_now() < 2 * SIM_SEC)
+		sim_run_until(sim_now() + 10 * SIM_US);
+	sim_core_enter();
+	xroce_mr_end(&extra->mr);
+	sim_core_leave();
+	W->take = NULL;
+	W->drop = NULL;
+	sim_run_until(sim_now() + SIM_SEC);
+	cqe = (struct xroce_cqe *)ep->scq->cq.ring->slot;
+	sim_check(ep->scq->cq.ring->prod == 2 && !cqe[0].status &&
+		  cqe[1].status == XROCE_WC_LOC_PROT_ERR, "%u completions, status %u and %u",
+		  ep->scq->cq.ring->prod, cqe[0].status, cqe[1].status);
+	is(TIMEOUT, 1);
+	sim_world_free();
+}
+
 const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-failed", "what is before a failed one asks for its ACK", run_failed, 0, 20 },
 	{ "asks-gone", "and of one that fails as it is to ask", run_gone, 0, 40 },
+	{ "asks-gone-behind", "of which a READ before it has to learn", run_gone_behind, 0, 10 },
+	{ "lost-both", "a request, and then its answer", run_both, 0, 60 },
+	{ "lost-ever", "an answer that never comes is asked for now and then", run_never, 0, 10 },
 	{ "asks-long", "an ACK behind a READ of 2^31 bytes, whose end is lost", run_long,
 	  0, 10 },
 	{ "asks-round", "the last PSN of a READ, 2^24 packets later", run_round, 0, 10 },

@@ -146,8 +146,10 @@ bug ack-not-executed answer 'xroce_psn_add(qp->hot.epsn, XROCE_PSN_MASK)' \
 	'qp->hot.epsn'
 bug no-implied-nak comp 'xroce_comp_lost(qp, owed, again, XROCE_CNT_IMPLIED_NAK);' \
 	'xroce_env_count(qp->dev, XROCE_CNT_IMPLIED_NAK, 1);'
-bug lost-once comp ' && !again)' ')'
-bug lost-always comp ' && !again)' ' && 0)'
+bug lost-once comp ' && (!again || req->recovering == GO_BACKS))' ')'
+bug lost-always comp ' && (!again || req->recovering == GO_BACKS))' ' && 0)'
+bug lost-for-ever comp '(!again || req->recovering == GO_BACKS)' '!again'
+bug lost-untold comp 'qp->req.nak_told = xroce_psn_add(qp->hot.max, XROCE_PSN_MASK);' ''
 bug no-implied-nak-again comp '&& qp->hot.next == qp->hot.max)' ')'
 bug old-answer-counts comp 'XROCE_CNT_NAK_SEQ_RCVD);\n\t\treturn;\n\tcase' \
 	'XROCE_CNT_NAK_SEQ_RCVD);\n\t\tbreak;\n\tcase'
@@ -236,6 +238,7 @@ bug full-no-ask req '	qp->req.since_ackreq = f->since;\n' ''
 bug full-reads answer '	xroce_resp_notify(qp);
 	if (!rd' '	if (!rd'
 bug full-asking comp 'req->asking || ' ''
+bug full-unarmed comp 'if (qp->hot.next != qp->hot.una)\n\t\t\t\txroce_req_arm(qp);' ''
 bug full-fatal comp 'if (total != req->total)' 'if (0)'
 bug full-patient comp 'if (total != req->total)' 'if (1)'
 bug full-loops comp ' -
