@@ -550,19 +550,18 @@ static struct {
 
 static bool drop_both(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
 {
+	bool request = p->info & XROCE_OP_REQUEST;
+
 	(void)from;
 	(void)buf;
 	(void)len;
-	if (!both.dropped && p->info & XROCE_OP_REQUEST)
+	if (request && !both.dropped)
 		both.psn = p->psn;
-	if (p->psn != both.psn || !(p->info & (XROCE_OP_REQUEST | XROCE_OP_READ_RESP |
-					       XROCE_OP_ATOMIC_ACK)))
+	if (p->psn != both.psn ||
+	    !(request || p->info & (XROCE_OP_READ_RESP | XROCE_OP_ATOMIC_ACK)))
 		return false;
-	both.requests += !!(p->info & XROCE_OP_REQUEST);
-	if (!(p->info & XROCE_OP_REQUEST) == !both.dropped ||
-	    (both.dropped > 1 && !both.never))
-		return false;
-	if (both.dropped && p->info & XROCE_OP_REQUEST)
+	both.requests += request;
+	if (request ? both.dropped : both.dropped != 1 && !both.never)
 		return false;
 	both.dropped++;
 	return true;
