@@ -323,7 +323,7 @@ struct xroce_swq {
  * @free_at: what it has sent takes until then, ns
  * @nak_psn: the PSN that was last gone back to, @recovering times, and has not been passed
  *	since (valid unless that is 0); keeps one loss from causing many rewinds
- * @nak_told: the PSN of the response that last showed one before it to be lost
+ * @nak_told: that of the response that last showed one before it lost, or last sent at a NAK
  * @cwnd, @ssthresh, @cwnd_cnt, @recover: see cc.c
  * @srqn: XRC: of the request being built
  */

@@ -66,6 +66,27 @@ static void t_extra(struct sim_ep *ep, struct xroce_send_wqe *w)
 	w->sge[0].addr = sim_region_addr(extra, 0);
 }
 
+/* Post @n, of memory that extra_ends() takes away */
+static void post_extra(u32 n)
+{
+	struct sim_opt bad = { .wr = XROCE_WR_RDMA_WRITE, .len = 100, .nsge = 1,
+			       .tweak = t_extra };
+	struct sim_ep *ep = asked.ep;
+
+	ep->expect_err = true;
+	W->checks_off = true;
+	extra = sim_region_new(ep->node, 4096, XROCE_LOCAL_WRITE, &ep->node->pd);
+	while (n--)
+		sim_check(sim_post(ep, &bad), "no room");
+}
+
+static void extra_ends(void)
+{
+	sim_core_enter();
+	xroce_mr_end(&extra->mr);
+	sim_core_leave();
+}
+
 /*
  * And of one that fails only as it is to go again and ask: its memory has gone. Or of
  * many, one after the other, more than are looked for in one run.
@@ -73,8 +94,6 @@ static void t_extra(struct sim_ep *ep, struct xroce_send_wqe *w)
 static void run_gone(u64 seed)
 {
 	u32 n = sim_chance(5000) ? 1 : 40;
-	struct sim_opt bad = { .wr = XROCE_WR_RDMA_WRITE, .len = 100, .nsge = 1,
-			       .tweak = t_extra };
 	struct sim_cfg cfg = sim_plain();
 	struct xroce_cqe *cqe;
 	struct sim_ep *ep;
@@ -89,17 +108,11 @@ static void run_gone(u64 seed)
 		W->drop = sim_drop_all;
 	else if (sim_below(2))
 		ep->qp.req.timeout = 0;		/* none */
-	ep->expect_err = true;
-	W->checks_off = true;
-	extra = sim_region_new(ep->node, 4096, XROCE_LOCAL_WRITE, &ep->node->pd);
 	if (n == 1)
 		post(XROCE_WR_RDMA_WRITE, 100, false, true);
-	for (; n; n--)
-		sim_check(sim_post(ep, &bad), "no room");
+	post_extra(n);
 	sim_run_until(sim_now() + SIM_MS);
-	sim_core_enter();
-	xroce_mr_end(&extra->mr);
-	sim_core_leave();
+	extra_ends();
 	sim_run_until(sim_now() + SIM_SEC);
 	cqe = (struct xroce_cqe *)ep->scq->cq.ring->slot;
 	sim_check(ep->scq->cq.ring->prod && cqe->status == XROCE_WC_LOC_PROT_ERR,
@@ -614,8 +627,6 @@ static void run_never(u64 seed)
 /* What is to ask for a READ that is lost finds no room, and then has failed. */
 static void run_gone_behind(u64 seed)
 {
-	struct sim_opt bad = { .wr = XROCE_WR_RDMA_WRITE, .len = 100, .nsge = 1,
-			       .tweak = t_extra };
 	struct sim_cfg cfg = sim_plain();
 	struct xroce_cqe *cqe;
 	struct sim_ep *ep;
@@ -623,19 +634,14 @@ static void run_gone_behind(u64 seed)
 	(void)seed;
 	cfg.timeout = 14;
 	ep = asked.ep = &sim_pair(&cfg)->ep[0];
-	ep->expect_err = true;
-	W->checks_off = true;
-	extra = sim_region_new(ep->node, 4096, XROCE_LOCAL_WRITE, &ep->node->pd);
 	W->drop = sim_drop_all;
 	post(XROCE_WR_RDMA_READ, 100, true, true);
-	sim_check(sim_post(ep, &bad), "no room");
+	post_extra(1);
 	sim_run_until(sim_now() + SIM_MS);
 	W->take = take_none;
 	while (!sim_count(XROCE_CNT_TX_UNTAKEN) && sim_now() < 2 * SIM_SEC)
 		sim_run_until(sim_now() + 10 * SIM_US);
-	sim_core_enter();
-	xroce_mr_end(&extra->mr);
-	sim_core_leave();
+	extra_ends();
 	W->take = NULL;
 	W->drop = NULL;
 	sim_run_until(sim_now() + SIM_SEC);

@@ -416,7 +416,7 @@ scribbled() {
 		pids+=($!)
 	done
 	topo_pids+=("${pids[@]}")
-	rc "beside QPs that are scribbled on" forward -m 1024 -r 10 mix many
+	rc "beside QPs that are scribbled on" forward -m 1024 -r 10 mix many data
 	# few of them, where the machine has other things to do
 	for _ in {1..30}; do
 		! scribbled_enough || break
