@@ -98,8 +98,9 @@ static void xroce_comp_rnr(struct xroce_qp *qp, u32 psn, u8 code)
 		req->rnr_retries--;
 	}
 	trace_xroce_retry(qp, psn, XROCE_CNT_RNR_RCVD);
-	/* The peer is there: what is lost while it is not ready must not add up. */
+	/* It is there, and this has come: neither timeouts nor losses add up from here. */
 	req->retries = req->retry_cnt;
+	req->recovering = 0;
 	xroce_req_rewind(qp, psn);
 	req->waiting = 0;
 	req->rnr_until = xroce_env_now() + xroce_rnr_10us(code) * 10000ull;

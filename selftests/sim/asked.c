@@ -653,6 +653,35 @@ static void run_gone_behind(u64 seed)
 	sim_world_free();
 }
 
+/*
+ * It is lost, asked for, finds no receive, and is lost again: a peer that says so, as
+ * rdma_rxe does, is heard.
+ */
+static void run_unready(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct xroce_qp *qp;
+
+	(void)seed;
+	cfg.retry_cnt = 0;
+	cfg.timeout = 14;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	qp = &asked.ep->qp;
+	W->drop = sim_drop_all;
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_net_answer(asked.ep, qp->hot.una, XROCE_NAK_PSN);
+	sim_net_answer(asked.ep, qp->hot.una, XROCE_AETH_RNR | 1);
+	sim_run_until(sim_now() + SIM_MS);
+	W->drop = NULL;
+	sim_net_answer(asked.ep, qp->hot.una, XROCE_NAK_PSN);
+	sim_settle_all(10 * SIM_MS);
+	is(RNR_RCVD, 1);
+	is(TIMEOUT, 0);
+	sim_finish();
+}
+
 const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-failed", "what is before a failed one asks for its ACK", run_failed, 0, 20 },
 	{ "asks-gone", "and of one that fails as it is to ask", run_gone, 0, 40 },
@@ -666,6 +695,7 @@ const struct sim_scenario sim_asked_scenarios[] = {
 	  0, 10 },
 	{ "asks-waited", "the ACK of one that is waited for, which is lost", run_waited, 0, 10 },
 	{ "asks-ready", "twice, and the peer ready for the second only", run_ready, 0, 1 },
+	{ "lost-unready", "once more after the peer was not ready", run_unready, 0, 10 },
 	{ "asks-untimed", "no ACK timer, and no room to ask", run_untimed, 0, 1 },
 	{ "asks-others", "no room to ask, but for others", run_others, 0, 10 },
 	{ "asks-loops", "no room to ask, and others that need none", run_loops, 0, 10 },

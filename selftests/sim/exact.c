@@ -606,8 +606,7 @@ static void run_ghost(u64 seed)
 	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
 	struct sim_ep *ep = &c->ep[0];
-	u8 b[96] = {};
-	u32 l3, psn, n, i;
+	u32 psn, n, i;
 
 	(void)seed;
 	/* What was sent stays where it is. */
@@ -615,23 +614,8 @@ static void run_ghost(u64 seed)
 	n = sim_range(1, 5);
 	for (i = 0; i < n; i++)
 		post(ep, XROCE_WR_RDMA_WRITE, 100);
-	l3 = c->ep[1].qp.av.l3_len;
-	memcpy(b, c->ep[1].qp.av.l3, l3);
-	b[l3 - 3] = 8 + 12 + 4 + 4;
-	b[l3 == 28 ? 3 : 5] = l3 == 28 ? 20 + 28 : 28;
-	b[l3] = XROCE_ACK;
-	b[l3 + 1] = 0x40;
-	b[l3 + 2] = b[l3 + 3] = 0xff;
-	b[l3 + 5] = ep->qp.hot.qpn >> 16;
-	b[l3 + 6] = ep->qp.hot.qpn >> 8;
-	b[l3 + 7] = ep->qp.hot.qpn;
 	psn = ep->wire.max + (sim_chance(5000) ? 0 : sim_below(1 << 22));
-	b[l3 + 9] = psn >> 16;
-	b[l3 + 10] = psn >> 8;
-	b[l3 + 11] = psn;
-	b[l3 + 12] = sim_chance(5000) ? 0x1f : 0x60 + sim_below(4);
-	wire_icrc_set(b, l3 + 12 + 8);
-	sim_raw_rx(ep->node, b, l3 + 12 + 8, false);
+	sim_net_answer(ep, psn, sim_chance(5000) ? 0x1f : 0x60 + sim_below(4));
 	sim_poll_all();
 	is(DROP_GHOST, 1);
 	sim_check(ep->ops.n == n && ep->qp.hot.state == XROCE_QPS_RTS,

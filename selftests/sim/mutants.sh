@@ -149,6 +149,8 @@ bug no-implied-nak comp 'xroce_comp_lost(qp, owed, again, XROCE_CNT_IMPLIED_NAK)
 bug lost-once comp ' && (!again || req->recovering == GO_BACKS))' ')'
 bug lost-always comp ' && (!again || req->recovering == GO_BACKS))' ' && 0)'
 bug lost-for-ever comp '(!again || req->recovering == GO_BACKS)' '!again'
+bug unready-told comp 'req->retries = req->retry_cnt;\n\treq->recovering = 0;' \
+	'req->retries = req->retry_cnt;'
 bug lost-untold comp 'qp->req.nak_told = xroce_psn_add(qp->hot.max, XROCE_PSN_MASK);' ''
 bug no-implied-nak-again comp '&& qp->hot.next == qp->hot.max)' ')'
 bug old-answer-counts comp 'XROCE_CNT_NAK_SEQ_RCVD);\n\t\treturn;\n\tcase' \

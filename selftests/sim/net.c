@@ -131,3 +131,29 @@ void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len, bool loop)
 	else
 		net_one(ep->node, ep->peer->node, ep->peer, buf, len);
 }
+
+/**
+ * sim_net_answer() - an ACK or NAK as @ep's peer would send it, and has not
+ */
+void sim_net_answer(struct sim_ep *ep, u32 psn, u8 syndrome)
+{
+	const struct xroce_av *av = &ep->peer->qp.av;
+	u32 l3 = av->l3_len, qpn = ep->qp.hot.qpn;
+	u8 b[96] = {};
+
+	memcpy(b, av->l3, l3);
+	b[l3 - 3] = 8 + 12 + 4 + 4;
+	b[l3 == 28 ? 3 : 5] = l3 == 28 ? 20 + 28 : 28;
+	b[l3] = XROCE_ACK;
+	b[l3 + 1] = 0x40;
+	b[l3 + 2] = b[l3 + 3] = 0xff;
+	b[l3 + 5] = qpn >> 16;
+	b[l3 + 6] = qpn >> 8;
+	b[l3 + 7] = qpn;
+	b[l3 + 9] = psn >> 16;
+	b[l3 + 10] = psn >> 8;
+	b[l3 + 11] = psn;
+	b[l3 + 12] = syndrome;
+	wire_icrc_set(b, l3 + 12 + 8);
+	sim_raw_rx(ep->node, b, l3 + 12 + 8, false);
+}

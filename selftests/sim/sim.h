@@ -645,8 +645,7 @@ struct sim_world {
 	u32 (*take)(struct sim_ep *ep, struct xroce_frame **f, u32 n);
 	void (*unlocked)(const spinlock_t *l);	/* what waited for a lock */
 	bool (*drop)(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p);
-	u64 ops_wanted;
-	u64 users_pace;
+	u64 ops_wanted, users_pace;
 	u64 last_done;		/* when something was last completed */
 	u64 last_count;
 };
@@ -695,6 +694,7 @@ static inline void sim_clock_back(const bool *was)
 
 /* net.c */
 void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len, bool loop);
+void sim_net_answer(struct sim_ep *ep, u32 psn, u8 syndrome);
 
 /* wire.c: the independent observer of frames. */
 bool wire_icrc_ok(const u8 *buf, u32 len);
