@@ -171,14 +171,16 @@ static int xroce_ib_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *p
 /*
  * ib_core offers the addresses of everything above the netdev. Ours are its own
  * and those of an 802.1Q VLAN on it: a bridge's or bond's packets would pass by
- * that device. A VLAN may have been given to another namespace.
+ * that device. Either may have been given to another namespace, the netdev while a user
+ * keeps the link from its end.
  */
 static bool xroce_gid_dev_ok(const struct xroce_link *link, const struct net_device *ndev)
 {
+	if (!net_eq(dev_net(ndev), link->net))
+		return false;
 	if (ndev == link->ndev)
 		return true;
-	return is_vlan_dev(ndev) && net_eq(dev_net(ndev), link->net) &&
-	       vlan_dev_vlan_proto(ndev) == htons(ETH_P_8021Q) &&
+	return is_vlan_dev(ndev) && vlan_dev_vlan_proto(ndev) == htons(ETH_P_8021Q) &&
 	       vlan_dev_priv(ndev)->real_dev == link->ndev;
 }
 

@@ -161,16 +161,23 @@ BTF_ID_FLAGS(func, bpf_xroce_end, KF_RELEASE)
 BTF_KFUNCS_END(xroce_kfuncs)
 
 /*
- * A tail call out of a subprogram does not come back to bpf_xroce_end(), and the
- * verifier lets it go with what is held (6.12): who calls us makes none.
+ * What does not come back to bpf_xroce_end() leaves with what is held, and the verifier
+ * lets it (6.12): a tail call out of a subprogram, and bpf_throw() in a global function,
+ * which is looked at by itself. Who calls us has neither.
  */
 static int kfunc_filter(const struct bpf_prog *prog, u32 id)
 {
+	const struct bpf_prog_aux *aux = prog->aux;
 	const struct bpf_insn *insn;
+	u32 i;
 
 	for (insn = prog->insnsi; insn < prog->insnsi + prog->len; insn++)
 		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
 		    insn->imm == BPF_FUNC_tail_call)
+			return -EACCES;
+	/* The first is the program. Early calls find none yet; each is asked about again. */
+	for (i = 1; aux->func_info_aux && i < aux->func_info_cnt; i++)
+		if (aux->func_info_aux[i].linkage == BTF_FUNC_GLOBAL)
 			return -EACCES;
 	return 0;
 }

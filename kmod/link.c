@@ -73,14 +73,18 @@ const struct net_device *xroce_link_vlan_rcu(const struct xroce_link *link, u16 
  * xroce_link_get() - the registered link on a netdev, kept from unregistering
  * @ndev: the network device
  *
- * Any context. Return: to be given back by ib_device_put(), or NULL.
+ * Any context. Return: to be given back by ib_device_put(), or NULL; also where the
+ * netdev has moved to another namespace, and a user keeps the link from its end.
  */
 struct xroce_link *xroce_link_get(struct net_device *ndev)
 {
 	enum rdma_driver_id driver = (enum rdma_driver_id)XROCE_DRIVER_ID;
 	struct ib_device *ib = ib_device_get_by_netdev(ndev, driver);
 
-	return ib ? to_xlink(ib) : NULL;
+	if (!ib || net_eq(to_xlink(ib)->net, dev_net(ndev)))
+		return ib ? to_xlink(ib) : NULL;
+	ib_device_put(ib);
+	return NULL;
 }
 
 /**
@@ -95,8 +99,10 @@ struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name)
 
 	guard(rcu)();
 	/* Not dev_name(), whose memory a rename frees. */
+	/* And from 7.3 on, one that was given away may have the name of one that was not. */
 	hash_for_each_rcu(xroce_links, bkt, link, node)
-		if (net_eq(link->net, net) && !strcmp(link->ib.name, name))
+		if (net_eq(link->net, net) && net_eq(read_pnet(&link->ib.coredev.rdma_net), net) &&
+		    !strcmp(link->ib.name, name))
 			return ib_device_try_get(&link->ib) ? link : NULL;
 	return NULL;
 }

@@ -256,7 +256,8 @@ static int link_xdp_set(struct xroce_link *link, struct nlattr *fd,
 	return 0;
 }
 
-static int link_steer_set(struct xroce_link *link, struct nlattr *list,
+/* With the program that comes with it, if any: both, or neither. */
+static int link_steer_set(struct xroce_link *link, struct nlattr *list, struct nlattr *fd,
 			  struct netlink_ext_ack *extack)
 {
 	cpumask_var_t mask;
@@ -273,7 +274,10 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list,
 		NL_SET_ERR_MSG_ATTR(extack, list,
 				    "steer is more than 1023 characters when each CPU is named");
 		err = -EINVAL;
-	} else {
+	} else if (fd) {
+		err = link_xdp_set(link, fd, extack);
+	}
+	if (!err) {
 		guard(mutex)(&link->xdp_lock);
 		cpumask_copy(&link->steer, mask);
 		WRITE_ONCE(link->steers, !cpumask_empty(mask));
@@ -317,8 +321,8 @@ int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
 	if (IS_ERR(link))
 		return PTR_ERR(link);
 	if (steer)
-		err = link_steer_set(link, steer, info->extack);
-	if (!err && fd)
+		err = link_steer_set(link, steer, fd, info->extack);
+	else if (fd)
 		err = link_xdp_set(link, fd, info->extack);
 	if (!err && detach)
 		xroce_link_xdp_detach(link);
@@ -493,7 +497,7 @@ int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *qpn = info->attrs[XROCE_A_QP_QPN];
 	struct nlattr *cpu = info->attrs[XROCE_A_QP_STEER_CPU];
 	struct net *net = genl_info_net(info);
-	int err = may_steer(skb, cpu, info->extack);
+	int err = may_steer(skb, cpu ?: info->attrs[XROCE_A_QP_STEER_LINK], info->extack);
 	struct xroce_kqp *kqp;
 	struct xroce_qp *qp;
 

@@ -214,7 +214,7 @@ static void poller_end(struct work_struct *work)
  * xroce_poller_new() - give the calling process the thread of a context of its
  * @us: its idle time, us
  *
- * Return: the poller, or an error.
+ * Return: the poller, an error, or NULL: there is to be none, and doorbells do.
  */
 struct xroce_poller *xroce_poller_new(u32 us)
 {
@@ -238,10 +238,10 @@ struct xroce_poller *xroce_poller_new(u32 us)
 	sigprocmask(SIG_BLOCK, &all, &old);
 	p->task = vhost_task_create(poller_fn, poller_killed, p, "xroce-poll");
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	/* NULL in 6.12 */
+	/* NULL in 6.12. What stops us, freezes or traces us cannot be blocked: do without */
 	if (IS_ERR_OR_NULL(p->task)) {
 		kfree(p);
-		return ERR_PTR(-ENOMEM);
+		return signal_pending(current) ? NULL : ERR_PTR(-ENOMEM);
 	}
 	p->tgid = get_pid(task_tgid(current));
 	atomic_inc(&pollers);

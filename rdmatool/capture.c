@@ -110,7 +110,7 @@ static bool set_verdict(struct xroce_filter *filter, const char *word)
 		if (!begins(word, verdicts[v].name) &&
 		    !(!strcasecmp(word, "sent") && v == XROCE_CNT_TX_PKTS) &&
 		    !(!strcasecmp(word, "received") && v == XROCE_CNT_RX_PKTS) &&
-		    !(begins(word, "dropped") && is_drop(v)))
+		    !(begins(word, "dropped") && (is_drop(v) || v == XROCE_CNT_TX_DROPPED)))
 			continue;
 		set_bit(filter->verdict, v);
 		found = true;

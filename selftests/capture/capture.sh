@@ -141,9 +141,11 @@ test_loopback() {
 	compare "what it sends it receives" wire loop.json loop.json
 }
 
+tx_dropped() { r1 rdmatool -j stat show "$RDMA1" | jq '.[0].tx_dropped // 0'; }
+
 # Several captures of the same packets, each with another filter
 test_filters() {
-	local qpn name pid1 pid2
+	local qpn name pid1 pid2 before
 	start all "$RNS1" "$RDMA1"
 	start dir "$RNS1" "$RDMA1" dir in
 	start opcode "$RNS1" "$RDMA1" opcode rc_ack,READ_RESPONSE_LAST
@@ -188,6 +190,16 @@ test_filters() {
 	try "$XROCE_XDP: -t ends a capture without packets" \
 		test "$(r1 timeout -s KILL 20 rdmatool -j capture "$RDMA1" peer 192.0.2.1 -t 1 \
 		2>/dev/null | jq -c .frames)" = '[]'
+	before=$(tx_dropped)
+	start lost "$RNS1" "$RDMA1" verdict dropped dir out
+	n1 ip link set "$ETH1" down
+	# who waits for an answer sends by its ACK timer
+	try "$XROCE_XDP: what a netdev that is down loses" wait_for 10 \
+		eval "[ \$(tx_dropped) -gt $before ]"
+	n1 ip link set "$ETH1" up
+	stop lost >/dev/null || not_ok "$XROCE_XDP: lost: status $?"
+	try "$XROCE_XDP: is among what is dropped" jq -e '.frames | length > 0 and
+		all(.comment | endswith("tx_dropped"))' "$TOPO_TMP/lost.json"
 	bg_end "$pid1"
 	bg_end "$pid2"
 }

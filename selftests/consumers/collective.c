@@ -62,6 +62,7 @@ static void collectives(int *in, int *out, int n)
 				value(r, i, n));
 	for (i = 0; i < n * ranks; i++)
 		in[i] = value(rank, i, n);
+	memset(out, 0, n * ranks * sizeof(*out));
 	MPI_Alltoall(in, n, MPI_INT, out, n, MPI_INT, MPI_COMM_WORLD);
 	for (r = 0; r < ranks; r++)
 		for (i = 0; i < n; i++)
@@ -91,6 +92,7 @@ static void neighbours(int *in, int *out, int n)
 	MPI_Win_fence(0, win);
 	for (i = 0; i < n; i++)
 		compare("Put", n, i, out[i], value(last, i, -n));
+	memset(in, 0, n * sizeof(*in));
 	MPI_Win_fence(0, win);
 	MPI_Get(in, n, MPI_INT, next, 0, n, MPI_INT, win);
 	MPI_Win_fence(0, win);

@@ -59,6 +59,7 @@ results() {
 				not_ok "$label: ${line%% \# *}" "${line#* \# }" ;;
 		'skip '*)	line=${line#skip }
 				skip "$label: ${line%% \# *}" "${line#* \# }" ;;
+		'')		;;
 		'exit 0')	[ "$tap_n" != "$all" ] ||
 					not_ok "$label: $*" "no results" ;;
 		'exit 1')	[ "$tap_failed" != "$fails" ] ||
@@ -69,7 +70,8 @@ results() {
 		*)		said+=$line$'\n'
 				echo "# $line" ;;
 		esac
-	done < <("$@" 2>&1; echo "exit $?")
+	# who dies may leave a line without its end
+	done < <("$@" 2>&1; printf '\nexit %s\n' $?)
 }
 
 skip_all() {

@@ -18,7 +18,7 @@
 # xroce is made: off, generic, native. The devices of rdma_rxe are seen in the
 # first namespace only (RNS1, RNS2: where programs see them). So a host with one
 # is that namespace, and its eth0 is xr-eth0; with rdma_rxe at both hosts, which
-# needs Linux 6.13, only the netdevs are in h1 and h2.
+# needs Linux 7.2, only the netdevs are in h1 and h2.
 
 DEVTYPE=${DEVTYPE:-xroce}
 DEVTYPE1=${DEVTYPE1:-$DEVTYPE} DEVTYPE2=${DEVTYPE2:-$DEVTYPE}
@@ -26,7 +26,7 @@ XROCE_XDP=${XROCE_XDP:-native}
 LIBDIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TOPO_TMP=$(mktemp -d)
 V4=198.18.1 V6=fdc8:
-# RDMA devices have one name space for the whole machine
+# RDMA devices have one name space for the whole machine, before Linux 7.3
 RDMA1=xr1 RDMA2=xr2
 topo_pids=()
 
@@ -103,7 +103,7 @@ rxe_in_netns() {
 	local release minor
 	release=$(uname -r)
 	minor=${release#*.} minor=${minor%%[!0-9]*}
-	[ "$((${release%%.*} * 1000 + minor))" -ge 6013 ]
+	[ "$((${release%%.*} * 1000 + minor))" -ge 7002 ]
 }
 
 topo_begin() {
@@ -117,7 +117,7 @@ topo_begin() {
 	if [ "$DEVTYPE1$DEVTYPE2" != rxerxe ]; then
 		NS1=$RNS1 NS2=$RNS2
 	elif ! rxe_in_netns; then
-		skip_all "two rdma_rxe need two namespaces: Linux 6.13"
+		skip_all "two rdma_rxe need two namespaces: Linux 7.2"
 	fi
 	ETH1=${NS1:+eth0} ETH1=${ETH1:-xr-eth0}
 	ETH2=${NS2:+eth0} ETH2=${ETH2:-xr-eth0}

@@ -90,6 +90,25 @@ move() {
 try "$label: its netdev moves to another namespace" move
 reaches() { in_ns "$NS3" ping -c 1 -W 1 "$V4.2"; }
 try "$label: which reaches the peer" wait_for 10 reaches
+# Nor is the link there, whose end waits for the call, and it has nobody's addresses
+elsewhere() {
+	in_ns "$NS3" python3 -c '
+import sys
+sys.path.insert(0, "../tool")
+from netlink import *
+nl, link = Genl(), attr(IFINDEX, int(sys.argv[1]))
+print(nl.ask(LINK_GET, link)[0], nl.ask(LINK_SET, link + attr(CWND_INIT, 8))[0],
+      len(nl.ask(LINK_GET, b"", DUMP)[2]))' "$(in_ns "$NS3" cat "/sys/class/net/$ETH1/ifindex")"
+}
+not_there() { [ "$(elsewhere)" = '19 19 0' ]; }
+try "$label: nobody there sees its link, or sets it" not_there
+no_addresses() {
+	local gids
+	ip -n "$NS3" addr add 198.18.9.9/24 dev "$ETH1" && sleep 2 &&
+		gids=$(in_ns "$NS1" sh -c "cat /sys/class/infiniband/$RDMA1/ports/1/gids/*") &&
+		[ -n "$gids" ] && ! grep -q '[1-9a-f]' <<<"$gids"
+}
+try "$label: it has none of its addresses there" no_addresses
 silent() {
 	local was
 	was=$(sent)

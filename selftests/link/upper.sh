@@ -133,8 +133,11 @@ pings rc "beside it" "$V4.1" "$V4.2"
 ip netns del "$NSX"
 try "$label: no link on the bond" n1 rdmatool link del xr1
 try "$label: one on its port" rdma_add "$NS1" xroce xr1 eth0
-none() { ! n1 ibv_devinfo -v -d xr1 | grep -q 'GID\[.*RoCE v2'; }
-try "$label: which hears nothing, and has no GID" none
+none() {
+	local said
+	said=$(n1 ibv_devinfo -v -d xr1) && ! grep -q 'GID\[.*RoCE v2' <<<"$said"
+}
+try "$label: which has no GID" none
 try "$label: no link on the port" n1 rdmatool link del xr1
 try "$label: one on the bond" rdma_add "$NS1" xroce xr1 bond0
 try "$label: its GIDs" wait_for 20 vlan_gids

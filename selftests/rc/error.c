@@ -116,8 +116,6 @@ static enum result wraps(enum what what)
 
 	TRY(pair_up(0, NULL, NULL));
 	w.raddr = -(uint64_t)8;
-	if (what == ATOMIC)
-		w.raddr = 0;
 	return refused(&w, BIT(IBV_WC_REM_ACCESS_ERR));
 }
 
@@ -477,7 +475,7 @@ static enum result rnr(bool recovers)
 
 static enum result vanished(void)
 {
-	struct qp_opt o = { .timeout = 12, .retry = 4 };
+	struct qp_opt o = { .timeout = 12, .retry = 8 };
 	struct wr w = simple_wr(A, IBV_WR_RDMA_WRITE, SRC_OFF, LEN, DST_OFF);
 	struct wc wc[3];
 	int i;

@@ -101,10 +101,13 @@ static enum result sum(bool cpu)
 			w.compare = 1;
 			TRY(send_wr(A, i, &w));
 		}
+		/* From here on both add, at the same time */
 		if (cpu && n == each / 2)
-			tell(B, &c, &r);
+			tell_begin(B, &c, &r);
 	}
 	TRY(all_ok(A, 0, qps * each));
+	if (cpu)
+		tell_end(B, &r);
 	for (i = 0; i < qps * each; i++) {
 		v = get64(A, ends[A].base + 8 * i) & 0xffffffff;
 		NEED(v < qps * each && !seen[v]++, "%llu was seen twice or never was",

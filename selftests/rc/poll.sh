@@ -96,7 +96,7 @@ export XROCE_POLL_US=1
 rc "$label, hardly polled" forward mix many
 
 export XROCE_POLL_US=1000000
-for who in signals import; do
+for who in signals stops import; do
 	try "$label: its thread and $who" in_ns "$NS1" ./poller "$RDMA1" \
 		"$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$who"
 done

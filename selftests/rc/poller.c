@@ -3,14 +3,18 @@
  * Contexts whose send queues a thread looks at (XROCE_POLL_US), and those who disturb it:
  *
  *   poller DEVICE GID_INDEX signals	contexts are opened under a timer's signals
+ *   poller DEVICE GID_INDEX stops	and while their process is stopped, and goes on
  *   poller DEVICE GID_INDEX import	who has imported the context goes on when the
  *					opener, whose thread it is, is stopped
  *
- * Owns all it makes; the kernel cleans up. One thread in each process.
+ * Owns all it makes; the kernel cleans up. One thread in each process, but for `stops`.
  */
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -43,20 +47,57 @@ static struct ibv_device *find(const char *name)
 	die(name);
 }
 
-static void open_under_signals(struct ibv_device *dev)
+/* While @sig comes often */
+static void open_often(struct ibv_device *dev, int sig)
 {
 	struct sigaction act = { .sa_handler = count, .sa_flags = SA_RESTART };
-	struct itimerval often = { { 0, 1013 }, { 0, 1013 } };
 	int i;
 
-	ZERO(sigaction(SIGALRM, &act, NULL));
-	ZERO(setitimer(ITIMER_REAL, &often, NULL));
+	ZERO(sigaction(sig, &act, NULL));
 	/* On a fast machine more of them, for as many signals to come meanwhile */
 	for (i = 0; i < OPENS || (signals < OPENS / 4 && i < 100 * OPENS); i++)
 		ZERO(ibv_close_device(NEED(ibv_open_device(dev))));
 	printf("%d opened, %d signals\n", i, (int)signals);
 	errno = ETIME;
 	NEED(signals >= OPENS / 4);
+}
+
+static void open_under_signals(struct ibv_device *dev)
+{
+	struct itimerval often = { { 0, 1013 }, { 0, 1013 } };
+
+	signal(SIGALRM, SIG_IGN);
+	ZERO(setitimer(ITIMER_REAL, &often, NULL));
+	open_often(dev, SIGALRM);
+}
+
+static void *idle(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
+/* Another thread takes the signal: for the one that opens it is a stop, not a signal. */
+static void open_while_stopped(struct ibv_device *dev)
+{
+	volatile bool *over = NEED(mmap(NULL, sizeof(*over), PROT_READ | PROT_WRITE,
+					MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	pid_t me = getpid(), pid = fork();
+	pthread_t other;
+
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		ZERO(prctl(PR_SET_PDEATHSIG, SIGKILL));
+		while (!*over && !kill(me, SIGSTOP) && !usleep(1000) && !kill(me, SIGCONT))
+			usleep(2000);
+		_exit(0);
+	}
+	ZERO(pthread_create(&other, NULL, idle, NULL));
+	open_often(dev, SIGCONT);
+	*over = true;
+	ZERO(waitpid(pid, NULL, 0) != pid);
 }
 
 /* Connected to itself */
@@ -206,6 +247,8 @@ int main(int argc, char **argv)
 	dev = find(argv[1]);
 	if (!strcmp(argv[3], "signals"))
 		open_under_signals(dev);
+	else if (!strcmp(argv[3], "stops"))
+		open_while_stopped(dev);
 	else if (!strcmp(argv[3], "import"))
 		import_beside(dev, atoi(argv[2]));
 	else

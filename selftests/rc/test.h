@@ -68,6 +68,8 @@ void report(enum result res, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* One command to one end; its error is in r->err. */
+void tell_begin(enum side s, const struct cmd *c, struct rep *r);
+void tell_end(enum side s, struct rep *r);
 void tell(enum side s, const struct cmd *c, struct rep *r);
 
 /* These fail the test when the verb fails. */

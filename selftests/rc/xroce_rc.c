@@ -94,18 +94,31 @@ void report(enum result res, const char *fmt, ...)
 	counts[res]++;
 }
 
+static void went_away(void)
+{
+	printf("not ok server # it went away\n");
+	exit(1);
+}
+
+/* Who is here has done it when tell_begin() returns, who is not, when tell_end() does. */
+void tell_begin(enum side s, const struct cmd *c, struct rep *r)
+{
+	if (ends[s].fd < 0)
+		end_do(c, r);
+	else if (end_write(ends[s].fd, c, sizeof(*c)))
+		went_away();
+}
+
+void tell_end(enum side s, struct rep *r)
+{
+	if (ends[s].fd >= 0 && end_read(ends[s].fd, r, sizeof(*r)))
+		went_away();
+}
+
 void tell(enum side s, const struct cmd *c, struct rep *r)
 {
-	int fd = ends[s].fd;
-
-	if (fd < 0) {
-		end_do(c, r);
-		return;
-	}
-	if (end_write(fd, c, sizeof(*c)) || end_read(fd, r, sizeof(*r))) {
-		printf("not ok server # it went away\n");
-		exit(1);
-	}
+	tell_begin(s, c, r);
+	tell_end(s, r);
 }
 
 static enum result ask(enum side s, const struct cmd *c, struct rep *r,

@@ -107,12 +107,12 @@ bug() {
 	native/*|*:place-*|*:known-*) way=both ;;
 	esac
 	# by what it has used, for others may use the host too; 152 is its end then
-	(ulimit -S -t 150; ulimit -H -t 200; exec timeout 900 "$tmp/sim" -p 20 -x -m $way "${scenario[@]}") \
+	(ulimit -S -t 300; ulimit -H -t 350; exec timeout 1800 "$tmp/sim" -p 20 -x -m $way "${scenario[@]}") \
 		>"$tmp/out" 2>&1
 	status=$?
 	case $status in
 	0)	result "not ok" "$name: not noticed" ;;
-	124)	result "not ok" "$name: 900 s were too few" ;;
+	124)	result "not ok" "$name: 1800 s were too few" ;;
 	152)	result ok "$name: never ends" ;;
 	1)	if ! grep -q '^not ok' "$tmp/out"; then
 			result "not ok" "$name: no scenario ran"
@@ -129,7 +129,7 @@ make -s sim-fast >&2 || exit 1
 compile=$(make -s print-fast)
 echo "TAP version 13"
 if wanted none; then
-	if timeout 300 ./sim-fast -p 20 -x >"$tmp/out" 2>&1; then
+	if timeout 900 ./sim-fast -p 20 -x >"$tmp/out" 2>&1; then
 		result ok "none: the core as it is passes"
 	else
 		sed 's/^/#   /' "$tmp/out"

@@ -22,8 +22,9 @@ static struct {
 
 static void post(struct sim_ep *ep, u8 wr, bool more)
 {
-	struct sim_opt opt = { .wr = wr, .len = 4096, .nsge = 1, .signaled = true,
-			       .more = more };
+	/* so few packets that a READ's responses leave room in a burst */
+	struct sim_opt opt = { .wr = wr, .len = min(4096u, 8u << ep->qp.hot.mtu_shift),
+			       .nsge = 1, .signaled = true, .more = more };
 
 	sim_check(sim_post(ep, &opt), "no room");
 }
@@ -121,6 +122,7 @@ static void run_owed_read(u64 seed)
 		sim_run_until(sim_now() + 200 * SIM_US);
 		sim_poll_all();
 	}
+	sim_check(end.done, "no burst had responses and an ACK at its end");
 	sim_run_until(sim_now() + SIM_MS);
 	sim_world_free();
 }

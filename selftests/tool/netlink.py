@@ -16,7 +16,7 @@ LINK_NEW, LINK_GET, LINK_SET, QP_SET, QP_GET, MW_GET, AH_GET = range(1, 8)
 DEV_NAME, DEV_INDEX, IFINDEX, IFNAME, MTU, XDP_FD, XDP_DETACH = range(1, 8)
 STEER = 11
 CWND_INIT, CWND_MAX, CNP_GAP = 12, 13, 14
-QP_DEV, QP_QPN, QP_STEER_CPU, QP_STEER_LINK = 1, 3, 30, 31
+QP_DEV, QP_QPN, QP_STEER_CPU, QP_STEER_LINK = 1, 3, 30, 33
 ACK, DUMP = 4, 0x300
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 
@@ -105,6 +105,9 @@ def main():
         check('steering a QP by a guest',
               nl.ask(QP_SET, name + attr(QP_QPN, 2) + attr(QP_STEER_CPU, 0)),
               errno.EPERM, 'of the host')
+        check('a QP no longer steered, by a guest',
+              nl.ask(QP_SET, name + attr(QP_QPN, 2) + attr(QP_STEER_LINK, b'')),
+              errno.EPERM, 'of the host')
         return
     if not root:
         for cmd, body in ((LINK_NEW, name + attr(IFINDEX, ifindex)),
@@ -156,6 +159,12 @@ def main():
               nl.ask(LINK_SET, name + attr(STEER, cpus)), errno.EINVAL,
               "not a list of this machine's CPUs")
     check('steering to nowhere', nl.ask(LINK_SET, name + attr(STEER, '')), 0)
+    was = nl.ask(LINK_GET, name)[2][0].get(STEER)
+    check('steering, and a program that is none',
+          nl.ask(LINK_SET, name + attr(STEER, '0') + attr(XDP_FD, null)),
+          errno.EINVAL, 'not a bpf_link')
+    now = nl.ask(LINK_GET, name)[2][0].get(STEER)
+    check('which steers nothing', (0 if now == was else errno.EINVAL, f'{now}', []), 0)
     check('steering no QP', nl.ask(QP_SET, name + attr(QP_STEER_CPU, 0)),
           errno.EINVAL, 'needed')
     check('steering a QP that is not',

@@ -65,6 +65,7 @@ has() {
 # commands of an object, options of a command
 offers() {
 	local words=$1
+	[ -n "$words" ] || { echo "the tool names none"; return 1; }
 	shift
 	completes "$@" ""
 	# shellcheck disable=SC2086 # it is a list
@@ -101,8 +102,8 @@ completes ""
 # shellcheck disable=SC2046 # a list
 try "completes objects" has $(objects) help -j -d -b -n
 for object in $(objects); do
-	list=$(commands "$object")
-	[ -z "$list" ] || try "completes commands of $object" offers "$list" "$object"
+	case $object in capture|monitor|decode|check) continue ;; esac
+	try "completes commands of $object" offers "$(commands "$object")" "$object"
 done
 completes li
 try "completes a word that is begun" test "${COMPREPLY[*]}" = link

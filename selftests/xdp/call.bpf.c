@@ -38,6 +38,14 @@ static __noinline int hold(struct xdp_md *ctx)
 	return 0;
 }
 
+/* A global function is looked at by itself: there nothing is held that it would leave with. */
+__noinline int leave(u32 n)
+{
+	if (CASE == 5 && n)
+		bpf_throw(0);
+	return n;
+}
+
 SEC("xdp")
 int call(struct xdp_md *ctx)
 {
@@ -52,6 +60,13 @@ int call(struct xdp_md *ctx)
 		p = bpf_xroce_begin(ctx, NULL);
 		if (p)
 			bpf_xroce_end(p, XROCE_PASS_CORE);
+	}
+	if (CASE == 5) {
+		p = bpf_xroce_begin(ctx, &n);
+		if (p) {
+			n = leave(bpf_get_prandom_u32());
+			bpf_xroce_end(p, XROCE_PASS_CORE);
+		}
 	}
 	addr = bpf_map_lookup_elem(&addrs, &key);
 	if (CASE != 3 && !addr)

@@ -547,7 +547,7 @@ verified() {
 	topo_direct 4200
 	try "a host with the module" rdma_up
 	for case in 0:- 1:'kernel function bpf_xroce' 2:'Possibly NULL' 3:'Possibly NULL' \
-		    4:'Possibly NULL'; do
+		    4:'Possibly NULL' 5:'kernel function bpf_xroce'; do
 		why=${case#*:} case=${case%%:*}
 		if bpftool prog load "call$case.bpf.o" "$pin" >"$TOPO_TMP/load" 2>&1; then
 			rm "$pin"
