@@ -98,8 +98,10 @@ struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name)
 	int bkt;
 
 	guard(rcu)();
-	/* Not dev_name(), whose memory a rename frees. */
-	/* And from 7.3 on, one that was given away may have the name of one that was not. */
+	/*
+	 * Not dev_name(), whose memory a rename frees; and from 7.3 on who was given away
+	 * may have the name of who was not.
+	 */
 	hash_for_each_rcu(xroce_links, bkt, link, node)
 		if (net_eq(link->net, net) && net_eq(read_pnet(&link->ib.coredev.rdma_net), net) &&
 		    !strcmp(link->ib.name, name))

@@ -20,13 +20,17 @@ static struct {
 	struct sim_ep *ends;	/* when its response is with the device */
 } kept;
 
-static void post(struct sim_ep *ep, u8 wr, bool more)
+static void post_bytes(struct sim_ep *ep, u8 wr, u32 len, bool more)
 {
-	/* so few packets that a READ's responses leave room in a burst */
-	struct sim_opt opt = { .wr = wr, .len = min(4096u, 8u << ep->qp.hot.mtu_shift),
-			       .nsge = 1, .signaled = true, .more = more };
+	struct sim_opt opt = { .wr = wr, .len = len, .nsge = 1, .signaled = true,
+			       .more = more };
 
 	sim_check(sim_post(ep, &opt), "no room");
+}
+
+static void post(struct sim_ep *ep, u8 wr, bool more)
+{
+	post_bytes(ep, wr, 4096, more);
 }
 
 static struct sim_ep *begin(u32 how)
@@ -111,14 +115,14 @@ static u32 take_some(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 static void run_owed_read(u64 seed)
 {
 	struct sim_ep *ep = begin(1);
-	u32 i;
+	u32 i, len = 8 << ep->qp.hot.mtu_shift;
 
 	(void)seed;
 	W->take = take_some;
 	for (i = 0; i < 500 && !end.done; i++) {
-		/* Together, so that both are answered in one burst. */
-		post(ep, XROCE_WR_RDMA_READ, true);
-		post(ep, XROCE_WR_RDMA_WRITE, false);
+		/* Together, and short, so that both are answered in one burst. */
+		post_bytes(ep, XROCE_WR_RDMA_READ, len, true);
+		post_bytes(ep, XROCE_WR_RDMA_WRITE, len, false);
 		sim_run_until(sim_now() + 200 * SIM_US);
 		sim_poll_all();
 	}
