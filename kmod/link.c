@@ -94,19 +94,20 @@ struct xroce_link *xroce_link_get(struct net_device *ndev)
  */
 struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name)
 {
-	struct xroce_link *link;
+	struct xroce_link *link, *found = NULL;
 	int bkt;
 
 	guard(rcu)();
-	/*
-	 * Not dev_name(), whose memory a rename frees; and from 7.3 on who was given away
-	 * may have the name of who was not.
-	 */
-	hash_for_each_rcu(xroce_links, bkt, link, node)
-		if (net_eq(link->net, net) && net_eq(read_pnet(&link->ib.coredev.rdma_net), net) &&
-		    !strcmp(link->ib.name, name))
-			return ib_device_try_get(&link->ib) ? link : NULL;
-	return NULL;
+	/* Not dev_name(), whose memory a rename frees. */
+	hash_for_each_rcu(xroce_links, bkt, link, node) {
+		if (!net_eq(link->net, net) || strcmp(link->ib.name, name))
+			continue;
+		found = link;
+		/* From 7.3 on another that was given away may have the same name. */
+		if (net_eq(read_pnet(&link->ib.coredev.rdma_net), net))
+			break;
+	}
+	return found && ib_device_try_get(&found->ib) ? found : NULL;
 }
 
 /**
