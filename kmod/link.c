@@ -81,10 +81,11 @@ struct xroce_link *xroce_link_get(struct net_device *ndev)
 	enum rdma_driver_id driver = (enum rdma_driver_id)XROCE_DRIVER_ID;
 	struct ib_device *ib = ib_device_get_by_netdev(ndev, driver);
 
-	if (!ib || net_eq(to_xlink(ib)->net, dev_net(ndev)))
-		return ib ? to_xlink(ib) : NULL;
-	ib_device_put(ib);
-	return NULL;
+	if (ib && !net_eq(to_xlink(ib)->net, dev_net(ndev))) {
+		ib_device_put(ib);
+		ib = NULL;
+	}
+	return ib ? to_xlink(ib) : NULL;
 }
 
 /**

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -71,32 +72,47 @@ static void open_under_signals(struct ibv_device *dev)
 	open_often(dev, SIGALRM);
 }
 
-static void *idle(void *unused)
+/* Shared with the process that stops us: @other is to get the signal */
+struct stops {
+	pid_t other;
+	bool over;
+};
+
+static void *idle(void *stops)
 {
+	((volatile struct stops *)stops)->other = gettid();
 	for (;;)
 		pause();
-	return unused;
+	return stops;
 }
 
-/* Another thread takes the signal: for the one that opens it is a stop, not a signal. */
+/*
+ * Another thread takes the signal: for the one that opens it is a stop, not a signal. Many
+ * more times than with signals, since few stops come where the thread is being made.
+ */
 static void open_while_stopped(struct ibv_device *dev)
 {
-	volatile bool *over = NEED(mmap(NULL, sizeof(*over), PROT_READ | PROT_WRITE,
-					MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+	volatile struct stops *stops = NEED(mmap(NULL, sizeof(*stops), PROT_READ | PROT_WRITE,
+						 MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 	pid_t me = getpid(), pid = fork();
 	pthread_t other;
+	int i;
 
 	if (pid < 0)
 		die("fork");
 	if (!pid) {
 		ZERO(prctl(PR_SET_PDEATHSIG, SIGKILL));
-		while (!*over && !kill(me, SIGSTOP) && !usleep(1000) && !kill(me, SIGCONT))
-			usleep(2000);
+		while (!stops->other)
+			usleep(1000);
+		while (!stops->over && !tgkill(me, stops->other, SIGSTOP) && !usleep(300) &&
+		       !kill(me, SIGCONT))
+			usleep(700 + rand() % 1000);
 		_exit(0);
 	}
-	ZERO(pthread_create(&other, NULL, idle, NULL));
-	open_often(dev, SIGCONT);
-	*over = true;
+	ZERO(pthread_create(&other, NULL, idle, (void *)stops));
+	for (i = 0; i < 5; i++)
+		open_often(dev, SIGCONT);
+	stops->over = true;
 	ZERO(waitpid(pid, NULL, 0) != pid);
 }
 

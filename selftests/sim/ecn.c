@@ -161,15 +161,10 @@ static void send_cnp(struct sim_ep *to, enum forgery how)
 	b[l3 - 6] = 4791 >> 8;
 	b[l3 - 5] = 4791 & 0xff;
 	b[l3 - 3] = len - (l3 - 8);
-	b[l3] = 0x81;
-	b[l3 + 1] = 0x40;
-	b[l3 + 2] = b[l3 + 3] = 0xff;
+	sim_put_bth(b + l3, 0x81, qpn, 0);
 	if (how == PKEY)
 		b[l3 + 3] = 0xfe;
 	b[l3 + 4] = 0x40;
-	b[l3 + 5] = qpn >> 16;
-	b[l3 + 6] = qpn >> 8;
-	b[l3 + 7] = qpn;
 	wire_icrc_set(b, len);
 	if (how == BAD_ICRC)
 		b[len - 1 - sim_below(4)] ^= 1 << sim_below(8);

@@ -133,27 +133,55 @@ void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len, bool loop)
 }
 
 /**
+ * sim_put_len() - make the lengths in IP and UDP those of a packet of @len bytes
+ *
+ * Return: the length of the IP header.
+ */
+u32 sim_put_len(u8 *b, u32 len)
+{
+	u32 ip = b[0] >> 4 == 4 ? 20 : 40;
+
+	if (ip == 20) {
+		b[2] = len >> 8;
+		b[3] = len;
+	} else {
+		b[4] = (len - 40) >> 8;
+		b[5] = len - 40;
+	}
+	b[ip + 4] = (len - ip) >> 8;
+	b[ip + 5] = len - ip;
+	return ip;
+}
+
+/**
+ * sim_put_bth() - all of a BTH but what is reserved there
+ */
+void sim_put_bth(u8 *bth, u8 opcode, u32 qpn, u32 psn)
+{
+	bth[0] = opcode;
+	bth[1] = 0x40;
+	bth[2] = bth[3] = 0xff;
+	bth[5] = qpn >> 16;
+	bth[6] = qpn >> 8;
+	bth[7] = qpn;
+	bth[9] = psn >> 16;
+	bth[10] = psn >> 8;
+	bth[11] = psn;
+}
+
+/**
  * sim_net_answer() - an ACK or NAK as @ep's peer would send it, and has not
  */
 void sim_net_answer(struct sim_ep *ep, u32 psn, u8 syndrome)
 {
 	const struct xroce_av *av = &ep->peer->qp.av;
-	u32 l3 = av->l3_len, qpn = ep->qp.hot.qpn;
+	u32 l3 = av->l3_len, len = l3 + 12 + 4 + 4;
 	u8 b[96] = {};
 
 	memcpy(b, av->l3, l3);
-	b[l3 - 3] = 8 + 12 + 4 + 4;
-	b[l3 == 28 ? 3 : 5] = l3 == 28 ? 20 + 28 : 28;
-	b[l3] = XROCE_ACK;
-	b[l3 + 1] = 0x40;
-	b[l3 + 2] = b[l3 + 3] = 0xff;
-	b[l3 + 5] = qpn >> 16;
-	b[l3 + 6] = qpn >> 8;
-	b[l3 + 7] = qpn;
-	b[l3 + 9] = psn >> 16;
-	b[l3 + 10] = psn >> 8;
-	b[l3 + 11] = psn;
+	sim_put_len(b, len);
+	sim_put_bth(b + l3, XROCE_ACK, ep->qp.hot.qpn, psn);
 	b[l3 + 12] = syndrome;
-	wire_icrc_set(b, l3 + 12 + 8);
-	sim_raw_rx(ep->node, b, l3 + 12 + 8, false);
+	wire_icrc_set(b, len);
+	sim_raw_rx(ep->node, b, len, false);
 }

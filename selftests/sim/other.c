@@ -145,26 +145,10 @@ static void run_fair_drops(u64 seed)
 
 static u32 forged[ASTRAY + 1];
 
-static u32 put_len(u8 *b, u32 len)
-{
-	u32 ip = b[0] >> 4 == 4 ? 20 : 40;
-
-	if (ip == 20) {
-		b[2] = len >> 8;
-		b[3] = len;
-	} else {
-		b[4] = (len - 40) >> 8;
-		b[5] = len - 40;
-	}
-	b[ip + 4] = (len - ip) >> 8;
-	b[ip + 5] = len - ip;
-	return ip;
-}
-
 /* Make a copy of a good packet bad in one way, whatever its ICRC says. */
 static u32 forge(u8 *b, u32 len, u32 how)
 {
-	u32 ip = put_len(b, len);
+	u32 ip = sim_put_len(b, len);
 	u8 *bth = b + ip + 8;
 
 	switch (how) {
@@ -189,7 +173,7 @@ static u32 forge(u8 *b, u32 len, u32 how)
 	case 6:		/* cut short, in the headers perhaps */
 		len = ip + 8 + sim_below(sim_chance(5000) ? 12 + 4 :
 					 len - ip - 8 - 4);
-		put_len(b, len);
+		sim_put_len(b, len);
 		break;
 	case 7:		/* the content */
 		bth[12 + sim_below(len - ip - 8 - 12)] ^= 1 << sim_below(8);
@@ -305,7 +289,7 @@ static void mad_packet(struct sim_ep *to)
 	u8 b[40 + 8 + 12 + 28 + 4100 + 4];
 	u32 ip = to->qp.av.l3_len - 8, pay, pad, len, psn, max;
 	struct sim_region *r = to->rem;
-	u8 *bth = b + ip + 8, *e = bth + 12;
+	u8 *bth = b + ip + 8, *e = bth + 12, flags;
 	u64 va;
 
 	sim_fill(b, sizeof(b), sim_rnd());
@@ -318,16 +302,11 @@ static void mad_packet(struct sim_ep *to)
 	pay = sim_chance(5000) ? 0 : sim_chance(5000) ? to->mtu :
 	      sim_below(to->mtu + 4);
 	pad = -pay & 3;
-	bth[1] = pad << 4 | (sim_below(4) << 6);
-	bth[2] = bth[3] = 0xff;
-	bth[5] = to->qp.hot.qpn >> 16;
-	bth[6] = to->qp.hot.qpn >> 8;
-	bth[7] = to->qp.hot.qpn;
+	flags = pad << 4 | (sim_below(4) << 6);
 	max = bth[0] >= 13 && bth[0] <= 18 ? to->qp.hot.una : to->qp.hot.epsn;
 	psn = max + (sim_chance(6000) ? 0 : sim_below(20) - 10);
-	bth[9] = psn >> 16;
-	bth[10] = psn >> 8;
-	bth[11] = psn;
+	sim_put_bth(bth, bth[0], to->qp.hot.qpn, psn);
+	bth[1] = flags;
 	if (bth[0] < 32 && ext[bth[0]] >= 16 && sim_chance(8000)) {
 		va = sim_region_addr(r, sim_below(r->len));
 		for (len = 0; len < 8; len++)
@@ -343,7 +322,7 @@ static void mad_packet(struct sim_ep *to)
 	if (bth[0] >= 13 && bth[0] <= 18 && sim_chance(8000))
 		e[0] = 0x1f;
 	len = e - b + (bth[0] < 32 ? ext[bth[0]] : 0) + pay + pad + 4;
-	put_len(b, len);
+	sim_put_len(b, len);
 	wire_icrc_set(b, len);
 	sim_raw_rx(to->node, b, len, sim_chance(1000));
 }

@@ -144,15 +144,11 @@ static bool lengthen(struct sim_ep *from, const u8 *buf, u32 len, const struct x
 {
 	u8 b[48 + 24 + 4104 + 8];
 	u32 l3 = buf[0] >> 4 == 4 ? 20 : 40, n = l3 + 8 + p->hdr_len + 4104 + 4;
-	u32 ip = l3 == 20 ? n : n - l3;
 
 	(void)len;
 	memset(b, 7, sizeof(b));
 	memcpy(b, buf, l3 + 8 + p->hdr_len);
-	b[l3 == 20 ? 2 : 4] = ip >> 8;
-	b[l3 == 20 ? 3 : 5] = ip;
-	b[l3 + 4] = (n - l3) >> 8;
-	b[l3 + 5] = n - l3;
+	sim_put_len(b, n);
 	wire_icrc_set(b, n);
 	sim_raw_rx(from->peer->node, b, n, false);
 	return true;
@@ -264,14 +260,8 @@ static void run_group_only_ud(u64 seed)
 	sim_gid_of(NULL, l3 == 48, l3 == 48, b + 96);
 	memcpy(b + (l3 == 28 ? 16 : 24), b + 96 + (l3 == 28 ? 12 : 0),
 	       l3 == 28 ? 4 : 16);
-	b[l3 - 3] = 8 + 12 + 4;
-	b[l3 == 28 ? 3 : 5] = l3 == 28 ? 20 + 24 : 24;
-	b[l3] = ep->transport | 4;
-	b[l3 + 1] = 0x40;
-	b[l3 + 2] = b[l3 + 3] = b[l3 + 5] = b[l3 + 6] = b[l3 + 7] = 0xff;
-	b[l3 + 9] = ep->qp.hot.epsn >> 16;
-	b[l3 + 10] = ep->qp.hot.epsn >> 8;
-	b[l3 + 11] = ep->qp.hot.epsn;
+	sim_put_len(b, l3 + 16);
+	sim_put_bth(b + l3, ep->transport | 4, 0xffffff, ep->qp.hot.epsn);
 	wire_icrc_set(b, l3 + 16);
 	sim_raw_rx(ep->node, b, l3 + 16, false);
 	is(DROP_TRANSPORT, 1);

@@ -508,9 +508,7 @@ struct sim_ep {
 	u8 transport;
 	bool xrc;		/* @transport is XROCE_RC */
 	bool any_srqn;		/* is to name a queue that is not its peer's */
-	bool sqd;
-	bool sqd_event;
-	bool drained;
+	bool sqd, sqd_event, drained;
 	bool cnp_owed, cnp_may;
 	u32 no_frame;
 	u64 cnp_next;
@@ -694,6 +692,8 @@ static inline void sim_clock_back(const bool *was)
 
 /* net.c */
 void sim_net_send(struct sim_ep *ep, const u8 *buf, u32 len, bool loop);
+u32 sim_put_len(u8 *b, u32 len);
+void sim_put_bth(u8 *bth, u8 opcode, u32 qpn, u32 psn);
 void sim_net_answer(struct sim_ep *ep, u32 psn, u8 syndrome);
 
 /* wire.c: the independent observer of frames. */
