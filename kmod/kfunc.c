@@ -163,22 +163,23 @@ BTF_KFUNCS_END(xroce_kfuncs)
 /*
  * What does not come back to bpf_xroce_end() leaves with what is held, and the verifier
  * lets it (6.12): a tail call out of a subprogram, and bpf_throw() in a global function,
- * which is looked at by itself. Who calls us has neither.
+ * which is looked at by itself. With interrupts off, or with preemption on PREEMPT_RT,
+ * no lock of ours may be taken, and the kernel has functions for either. So who calls us
+ * makes no tail call, and calls none of the kernel's own functions.
  */
 static int kfunc_filter(const struct bpf_prog *prog, u32 id)
 {
-	const struct bpf_prog_aux *aux = prog->aux;
 	const struct bpf_insn *insn;
-	u32 i;
 
-	for (insn = prog->insnsi; insn < prog->insnsi + prog->len; insn++)
-		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
-		    insn->imm == BPF_FUNC_tail_call)
+	for (insn = prog->insnsi; insn < prog->insnsi + prog->len; insn++) {
+		if (insn->code != (BPF_JMP | BPF_CALL))
+			continue;
+		if (!insn->src_reg && insn->imm == BPF_FUNC_tail_call)
 			return -EACCES;
-	/* The first is the program. Early calls find none yet; each is asked about again. */
-	for (i = 1; aux->func_info_aux && i < aux->func_info_cnt; i++)
-		if (aux->func_info_aux[i].linkage == BTF_FUNC_GLOBAL)
+		/* without a module's number */
+		if (insn->src_reg == BPF_PSEUDO_KFUNC_CALL && !insn->off)
 			return -EACCES;
+	}
 	return 0;
 }
 

@@ -195,7 +195,7 @@ static void put_back_xdp(const struct xlink *was, const char *policy)
 	if (!xdp_attach(was, was->xdp_mode))
 		warn("link %s: xdp %s, as it was: %s", was->name,
 		     xdp_modes[was->xdp_mode], xdp_why());
-	else if (*policy && xlink_get(was->name, &xl) && !xdp_policy(&xl, policy))
+	else if (*policy && xlink_get(was->name, &xl) && !xdp_policy(&xl, policy, true))
 		warn("link %s: policy %s, as it was: %s", was->name, policy,
 		     xdp_why());
 }
@@ -392,7 +392,7 @@ static void set_policy(const struct xlink *xl, const char *file)
 	if (xl->xdp_mode == XROCE_XDP_MODE_GENERIC && file)
 		warn("link %s: xdp is generic, and native XDP alone asks a policy",
 		     xl->name);
-	if (!xdp_policy(xl, file))
+	if (!xdp_policy(xl, file, false))
 		fail("link set %s: policy %s: %s", xl->name, file ?: "off",
 		     xdp_why());
 }

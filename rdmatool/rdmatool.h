@@ -190,7 +190,7 @@ int gid_count(const struct rdev *dev, u32 port);
 bool xdp_load(const struct xlink *xl);
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode);
 bool xdp_steer(const struct xlink *xl, const char *list);
-bool xdp_policy(const struct xlink *xl, const char *file);
+bool xdp_policy(const struct xlink *xl, const char *file, bool again);
 const char *xdp_policy_file(const struct xlink *xl);
 void xdp_unpin(const char *name);
 void xdp_repin(const char *name, const char *new_name);

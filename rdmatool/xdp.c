@@ -6,6 +6,7 @@
  * is deleted. Owns the reason of the last failure.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -468,10 +469,28 @@ const char *xdp_policy_file(const struct xlink *xl)
 	return NULL;
 }
 
-/* A policy's object, or our own program's; see close_object(). */
-static struct bpf_object *open_object(const char *file, struct xroce_bpf **own)
+/* Is it a file that nobody but root and us may have written to? */
+static bool is_ours(int fd, const char *file)
 {
-	struct bpf_object *obj;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return no("%s: %s", file, strerror(errno));
+	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH))
+		return no("%s: a file that others may write to, as they may have since "
+			  "it was set: expected one of root's (or set the policy)", file);
+	return true;
+}
+
+/*
+ * A policy's object, or our own program's; see close_object(). @again: the attached
+ * program has named the file, not who gave the command.
+ */
+static struct bpf_object *open_object(const char *file, bool again, struct xroce_bpf **own)
+{
+	struct bpf_object *obj = NULL;
+	char path[32];
+	int fd;
 
 	*own = NULL;
 	bpf_log_start();
@@ -479,9 +498,18 @@ static struct bpf_object *open_object(const char *file, struct xroce_bpf **own)
 		*own = open_program();
 		return *own ? (*own)->obj : NULL;
 	}
-	obj = bpf_object__open_file(file, NULL);
-	if (!obj)
-		no("%s", *log_line ? log_line : strerror(errno));
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		no("%s", strerror(errno));
+		return NULL;
+	}
+	if (!again || is_ours(fd, file)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		obj = bpf_object__open_file(path, NULL);
+		if (!obj)
+			no("%s", *log_line ? log_line : strerror(errno));
+	}
+	close(fd);
 	return obj;
 }
 
@@ -551,7 +579,7 @@ bool xdp_steer(const struct xlink *xl, const char *list)
 	cpus.map = find_map(xl, "xroce_cpus");
 	if (cpus.map < 0)
 		return false;
-	obj = open_object(*file ? file : NULL, &own);
+	obj = open_object(*file ? file : NULL, true, &own);
 	if (obj) {
 		cpus.prog = load_there(xl, obj);
 		ok = cpus.prog >= 0 && each_cpu(list, add_new_cpu, &cpus);
@@ -622,11 +650,12 @@ static bool swap_program(const struct xlink *xl, struct bpf_object *obj,
 /**
  * xdp_policy() - let an object that was made of ours serve a link that has XDP
  * @file: the object; NULL: our own
+ * @again: as it was, by xdp_policy_file()
  */
-bool xdp_policy(const struct xlink *xl, const char *file)
+bool xdp_policy(const struct xlink *xl, const char *file, bool again)
 {
 	struct xroce_bpf *own;
-	struct bpf_object *obj = open_object(file, &own);
+	struct bpf_object *obj = open_object(file, again, &own);
 	bool ok;
 
 	if (!obj)
@@ -690,7 +719,7 @@ bool xdp_steer(const struct xlink *xl, const char *list)
 	return no_bpf();
 }
 
-bool xdp_policy(const struct xlink *xl, const char *file)
+bool xdp_policy(const struct xlink *xl, const char *file, bool again)
 {
 	return no_bpf();
 }

@@ -291,17 +291,22 @@ topo_end() {
 	exit "$status"
 }
 
-# counter NAMESPACE DEVICE NAME... - of an xroce, those of its XDP program too, on a line
+# counter NAMESPACE DEVICE NAME... - of an xroce, those of its XDP program too (0 while
+# there is none), on a line; of a name that is not known "?", with which nothing is true
 counter() {
-	in_ns "$1" rdmatool -j stat show "$2" |
+	in_ns "$1" rdmatool -jd stat show "$2" |
 		awk -v names="${*:3}" -v RS='[][{},]+' -F: '
 			{ gsub(/[" \t\n]/, "") }
 			NF == 2 && $2 ~ /^[0-9]+$/ { n[$1] += $2 }
 			END {
 				# nothing, if nothing was said
 				many = NR ? split(names, name, " ") : 0
-				for (i = 1; i <= many; i++)
-					printf "%.0f%s", n[name[i]], (i < many ? " " : "\n")
+				for (i = 1; i <= many; i++) {
+					said = name[i] ~ /^xdp_/ ? 0 : "?"
+					if (name[i] in n)
+						said = sprintf("%.0f", n[name[i]])
+					printf "%s%s", said, (i < many ? " " : "\n")
+				}
 			}'
 }
 

@@ -221,6 +221,21 @@ try "renamed by rdma: it is saved" eval \
 try "steered" rdmatool steer set xt5 0
 try "on that CPU it is asked too" eval 'map_of $(($(there xt5))) policy_every'
 rdmatool steer set xt5 off
+# One that somebody else may have changed since it was set is not root's to load
+chown 65534 "$policy"
+theirs() {
+	local out
+	out=$(rdmatool "$@" 2>&1) && return 1
+	grep -q "$policy: a file that others may write to" <<<"$out" || { echo "$out"; return 1; }
+}
+try "another's file is not loaded to steer" theirs link set xt5 steer 0
+try "nothing is steered" eval 'rdmatool -j link show xt5 | jq -e ".[0].steer | not"'
+chown 0 "$policy"
+chmod 664 "$policy"
+try "nor one that a group may write to" theirs link set xt5 steer 0
+chmod 644 "$policy"
+try "root's is" rdmatool link set xt5 steer 0
+rdmatool steer set xt5 off
 rdma dev set xt5 name xt0
 out=$(setpriv --reuid 65534 --clear-groups rdmatool link save - 2>&1)
 [ $? = 1 ] && [ "$(wc -l <<<"$out")" = 1 ] &&

@@ -23,6 +23,12 @@ struct {
 	__type(value, u32);
 } progs SEC(".maps");
 
+/* The last two are not in 6.12 */
+void bpf_preempt_disable(void) __ksym __weak;
+void bpf_preempt_enable(void) __ksym __weak;
+void bpf_local_irq_save(unsigned long *flags) __ksym __weak;
+void bpf_local_irq_restore(unsigned long *flags) __ksym __weak;
+
 /* What is held when another program takes this one's place nobody gives back. */
 static __noinline int hold(struct xdp_md *ctx)
 {
@@ -38,7 +44,7 @@ static __noinline int hold(struct xdp_md *ctx)
 	return 0;
 }
 
-/* A global function is looked at by itself: there nothing is held that it would leave with. */
+/* A global function is looked at by itself: it may be, but nothing is held that it leaves with. */
 __noinline int leave(u32 n)
 {
 	if (CASE == 5 && n)
@@ -51,6 +57,7 @@ int call(struct xdp_md *ctx)
 {
 	struct xroce_xdp_addr *addr;
 	struct xroce_pass *p;
+	unsigned long flags;
 	u32 key = 0;
 	int n = 0;
 
@@ -61,12 +68,23 @@ int call(struct xdp_md *ctx)
 		if (p)
 			bpf_xroce_end(p, XROCE_PASS_CORE);
 	}
-	if (CASE == 5) {
+	if (CASE == 0 || CASE == 5) {
 		p = bpf_xroce_begin(ctx, &n);
 		if (p) {
 			n = leave(bpf_get_prandom_u32());
 			bpf_xroce_end(p, XROCE_PASS_CORE);
 		}
+	}
+	/* What takes a lock of ours may have to sleep, on PREEMPT_RT. */
+	if (CASE == 6) {
+		bpf_preempt_disable();
+		hold(ctx);
+		bpf_preempt_enable();
+	}
+	if (CASE == 7) {
+		bpf_local_irq_save(&flags);
+		hold(ctx);
+		bpf_local_irq_restore(&flags);
 	}
 	addr = bpf_map_lookup_elem(&addrs, &key);
 	if (CASE != 3 && !addr)

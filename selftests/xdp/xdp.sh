@@ -543,11 +543,13 @@ with_policy() {
 # Programs that would take the module down, by the word of the verifier, which does not
 # know how they are to be attached
 verified() {
-	local pin=/sys/fs/bpf/xroce-call case why
+	local pin=/sys/fs/bpf/xroce-call no='kernel function bpf_xroce' case why irq=''
 	topo_direct 4200
 	try "a host with the module" rdma_up
-	for case in 0:- 1:'kernel function bpf_xroce' 2:'Possibly NULL' 3:'Possibly NULL' \
-		    4:'Possibly NULL' 5:'kernel function bpf_xroce'; do
+	# newer kernels' programs alone can
+	! grep -q ' bpf_local_irq_save$' /proc/kallsyms || irq="7:$no"
+	for case in 0:- "1:$no" 2:'Possibly NULL' 3:'Possibly NULL' 4:'Possibly NULL' \
+		    "5:$no" "6:$no" ${irq:+"$irq"}; do
 		why=${case#*:} case=${case%%:*}
 		if bpftool prog load "call$case.bpf.o" "$pin" >"$TOPO_TMP/load" 2>&1; then
 			rm "$pin"

@@ -287,7 +287,8 @@ int kv_test_inside(void)
 int kv_test_beside(void)
 {
 	/* only an interrupt could call one beside another */
-	return num_online_cpus() > 1 ? kv_watched(kv_watch_beside) : 0;
+	return num_online_cpus() > 1 ? kv_watched(kv_watch_beside) :
+				       -kv_fail("takes two processors");
 }
 
 /**
