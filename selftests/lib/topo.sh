@@ -174,8 +174,9 @@ topo_middle() {
 }
 
 topo_reach() {
-	wait_for 20 n1 ping -c 1 -W 1 "$V4.2" &&
-		wait_for 20 n1 ping -c 1 -W 1 "$V6:2" && return
+	# the first one may be too early for IPv6
+	wait_for 20 n1 ping -c 1 -W 0.3 "$V4.2" &&
+		wait_for 20 n1 ping -c 1 -W 0.3 "$V6:2" && return
 	echo "Bail out! the two hosts do not reach each other"
 	exit 1
 }

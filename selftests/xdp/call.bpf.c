@@ -24,10 +24,10 @@ struct {
 } progs SEC(".maps");
 
 /* The last two are not in 6.12 */
-void bpf_preempt_disable(void) __ksym __weak;
-void bpf_preempt_enable(void) __ksym __weak;
-void bpf_local_irq_save(unsigned long *flags) __ksym __weak;
-void bpf_local_irq_restore(unsigned long *flags) __ksym __weak;
+extern void bpf_preempt_disable(void) __weak __ksym;
+extern void bpf_preempt_enable(void) __weak __ksym;
+extern void bpf_local_irq_save(unsigned long *flags) __weak __ksym;
+extern void bpf_local_irq_restore(unsigned long *flags) __weak __ksym;
 
 /* What is held when another program takes this one's place nobody gives back. */
 static __noinline int hold(struct xdp_md *ctx)
