@@ -18,6 +18,7 @@ static DEFINE_PER_CPU(struct task_struct *, kv_posting);
 
 /**
  * struct kv_watch - two QPs of one device that share a CQ, and what its handler saw
+ * @cq: theirs
  * @end: connected to each other
  * @lock: what a consumer may hold as it posts
  * @inside: handlers that run
@@ -76,8 +77,13 @@ static int kv_watch_post_bh(struct ib_qp *qp, const struct ib_send_wr *wr)
 static int kv_watch_post_locked(struct kv_watch *w, struct ib_qp *qp,
 				const struct ib_send_wr *wr)
 {
-	guard(spinlock_irqsave)(&w->lock);
-	return kv_watch_post(qp, wr);
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&w->lock, flags);
+	err = kv_watch_post(qp, wr);
+	spin_unlock_irqrestore(&w->lock, flags);
+	return err;
 }
 
 static int kv_watch_open(struct kv_watch *w, int vector)
@@ -293,6 +299,7 @@ int kv_test_beside(void)
 
 /**
  * struct kv_player - one of two that count together: each sends one more than it got
+ * @end: its QP
  * @mem: has the number received in its page 0, that sent in its page 1
  * @want: comes next
  * @bad: completions and numbers that were wrong, posts that failed
