@@ -7,8 +7,8 @@
 #   | h1  xra1  |---------| xrb1   h2 |	veth, 198.18.1.1, .2
 #   +-----------+         +-----------+
 #
-# XROCE_XDP=off|generic|native  XROCE_LIFE_COUNT: how often in all modes together,
-# 2, or 100 with XROCE_LONG
+# XROCE_XDP=off|generic|native  XROCE_LIFE_COUNT: how often in all modes together: once
+# in each, or 100 times with XROCE_LONG
 # XROCE_NETNS=exclusive|shared: only this mode
 
 # shellcheck disable=SC2317
@@ -16,8 +16,8 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
-PAIRS=1
-XROCE_LIFE_COUNT=${XROCE_LIFE_COUNT:-$((${XROCE_LONG:-0} ? 100 : 2))}
+# shellcheck disable=SC2034
+PAIRS=1 LIFE_SHORT=1 LIFE_LONG=100
 . ./life.sh
 
 A=$NET.1.1 B=$NET.1.2

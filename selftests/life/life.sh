@@ -4,18 +4,20 @@
 # around what a script does to them, and whether all is as it was afterwards.
 # Sourced after topo.sh.
 #
-# XROCE_LIFE_COUNT: how often each thing happens: 4, or 1000 with XROCE_LONG
+# XROCE_LIFE_MODES: of RDMA namespaces, both if not said
+# XROCE_LIFE_COUNT: how often each thing happens: twice in each mode (LIFE_SHORT), or 1000
+# times in all (LIFE_LONG) with XROCE_LONG
 # XROCE_LIFE_PAIRS: to how many pairs at once, 10 at most
 # XROCE_LIFE_PACE: us that a side of theirs pauses, where traffic takes all the time
 # XROCE_LIFE_ONLY: a regular expression: only such things
 
-COUNT=${XROCE_LIFE_COUNT:-${XROCE_LONG:+1000}}
-COUNT=${COUNT:-4}
+# RDMA namespaces' modes; how often, in all; and rounds in each of them
+read -ra MODES <<<"${XROCE_NETNS:-${XROCE_LIFE_MODES:-exclusive shared}}"
+COUNT=${XROCE_LIFE_COUNT:-${XROCE_LONG:+${LIFE_LONG:-1000}}}
+COUNT=${COUNT:-$((${LIFE_SHORT:-2} * ${#MODES[@]}))}
 PAIRS=${PAIRS:-${XROCE_LIFE_PAIRS:-$((COUNT < 20 ? 2 : 10))}}
 # shellcheck disable=SC2034
 ROUNDS=$(((COUNT + PAIRS - 1) / PAIRS))
-# RDMA namespaces' modes, and rounds in each of them
-read -ra MODES <<<"${XROCE_NETNS:-exclusive shared}"
 # shellcheck disable=SC2034
 ENDS=$(((ROUNDS + ${#MODES[@]} - 1) / ${#MODES[@]}))
 
