@@ -220,6 +220,7 @@ struct xroce_poller *xroce_poller_new(u32 us)
 {
 	struct xroce_poller *p;
 	sigset_t all, old;
+	bool stopped;
 
 	if (!XROCE_HAVE_POLLER)
 		return ERR_PTR(-EOPNOTSUPP);
@@ -237,11 +238,13 @@ struct xroce_poller *xroce_poller_new(u32 us)
 	siginitsetinv(&all, sigmask(SIGKILL));
 	sigprocmask(SIG_BLOCK, &all, &old);
 	p->task = vhost_task_create(poller_fn, poller_killed, p, "xroce-poll");
+	/* Asked before the mask is put back: what has passed by then is no more to be seen */
+	stopped = signal_pending(current);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	/* NULL in 6.12. What stops us, freezes or traces us cannot be blocked: do without */
 	if (IS_ERR_OR_NULL(p->task)) {
 		kfree(p);
-		return signal_pending(current) ? NULL : ERR_PTR(-ENOMEM);
+		return stopped ? NULL : ERR_PTR(-ENOMEM);
 	}
 	p->tgid = get_pid(task_tgid(current));
 	atomic_inc(&pollers);
