@@ -478,7 +478,7 @@ static bool is_ours(int fd, const char *file)
 		return no("%s: %s", file, strerror(errno));
 	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & 0022)
 		return no("%s: a file that others may write to, as they may have since "
-			  "it was set: expected one of root's (or set the policy)", file);
+			  "it was set: expected one of root's, or the policy to be set anew", file);
 	return true;
 }
 
