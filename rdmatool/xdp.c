@@ -488,8 +488,9 @@ static bool is_ours(int fd, const char *file)
  */
 static struct bpf_object *open_object(const char *file, bool again, struct xroce_bpf **own)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	struct bpf_object *obj = NULL;
-	char path[32];
+	char path[32], name[POLICY_MAX];
 	int fd;
 
 	*own = NULL;
@@ -505,7 +506,11 @@ static struct bpf_object *open_object(const char *file, bool again, struct xroce
 	}
 	if (!again || is_ours(fd, file)) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		obj = bpf_object__open_file(path, NULL);
+		/* what libbpf makes of the file's own name, for those of its maps */
+		snprintf(name, sizeof(name), "%s", basename(file));
+		name[strcspn(name, ".")] = 0;
+		opts.object_name = name;
+		obj = bpf_object__open_file(path, &opts);
 		if (!obj)
 			no("%s", *log_line ? log_line : strerror(errno));
 	}

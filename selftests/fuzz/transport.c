@@ -437,7 +437,7 @@ static void snap(struct snap *s)
 {
 	u32 i, k, n = 0;
 
-	s->w = w;
+	memcpy(&s->w, &w, sizeof(w));
 	memcpy(s->sq, w.sq_ring, sizeof(s->sq));
 	memcpy(s->rq, w.rq_ring, sizeof(s->rq));
 	memcpy(s->cq, w.cq_ring, sizeof(s->cq));

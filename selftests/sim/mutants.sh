@@ -9,8 +9,7 @@
 #
 # Those of `quick` alone, unless XROCE_ALL is set or others are named, and not `none`, the
 # core as it is, which volume.sh has just seen; that the rest can be planted is looked at
-# all the same. NAME:SCENARIO must fail there, without those that
-# come before it.
+# all the same. NAME:SCENARIO must fail there, without those that come before it.
 
 set -u
 cd "$(dirname "$0")" || exit 1
