@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The fast path: a packet of a connected QP, decided about by the rules over the
- * QP's hot block (xroce/hot.h) and dealt with by the module's functions. Between
- * begin and end the QP's lock is held. Included once.
+ * The fast path: a packet of a QP, decided about by the rules over the QP's hot block
+ * (xroce/hot.h) and dealt with by the module's functions. Between begin and end the
+ * QP's lock is held. Included once.
  */
 #ifndef XROCE_PASS_H
 #define XROCE_PASS_H
@@ -61,7 +61,7 @@ static __always_inline u32 xroce_decide(struct xroce_pass *p)
 }
 
 /**
- * xroce_receive() - deal with a frame of a connected QP, if it is one
+ * xroce_receive() - deal with a frame of a QP, if it is one
  * @stat: where it counts, when it was one
  *
  * Return: XROCE_XDP_RX_TAKEN, XROCE_XDP_RX_LEFT or the CPU it is to be sent to.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The XDP program of a link: it deals with the packets of connected QPs (pass.h),
- * or sends them to their CPU first; drops what is malformed for a MAC and GID of
- * ours, leaves the rest of that to the stack; and all else passes as it came: the
- * host may be a bridge or a router. Runs in NAPI.
+ * The XDP program of a link: it deals with the packets of QPs (pass.h), or sends them
+ * to their CPU first; drops what is malformed for a MAC and GID of ours, leaves the
+ * rest of that to the stack; and all else passes as it came: the host may be a bridge
+ * or a router. Runs in NAPI.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -62,13 +62,13 @@ static __always_inline int xroce_steer(s32 cpu)
 
 enum xroce_looks {
 	XROCE_LOOK_OTHER,	/* the parser would say XROCE_ENCAP_OTHER */
-	XROCE_LOOK_PLAIN,	/* RoCEv2 as a connected QP of ours would get it */
+	XROCE_LOOK_PLAIN,	/* RoCEv2 as a QP of ours would get it */
 	XROCE_LOOK_CLOSER,	/* that takes the parser */
 };
 
 /*
  * What most frames are is told by a few bytes. RoCEv2 without options, extensions
- * or a second tag may be a connected QP's: the module looks closer.
+ * or a second tag may be a QP's: the module looks closer.
  */
 static __always_inline enum xroce_looks xroce_look(const u8 *data,
 						   const u8 *end)

@@ -333,7 +333,10 @@ static noinline bool vlan_is_plain(const struct xroce_link *link, u16 vid)
 	return vlan && ndev_is_plain(vlan);
 }
 
-/* A tag of the QP's kind, of its VLAN as is known; or none, or a priority alone, as it. */
+/*
+ * A tag of the kind that frames to @av have, of its VLAN as is known; or none, or a
+ * priority alone, as it.
+ */
 static bool same_l2(const struct xroce_av *av, const u8 *l2, u32 len)
 {
 	const struct vlan_ethhdr *is = (const void *)l2;
@@ -351,17 +354,19 @@ static bool same_l2(const struct xroce_av *av, const u8 *l2, u32 len)
  * @krx: filled in
  *
  * BH off, natively or from a cpumap. Finds what the socket would have brought to
- * a connected QP of a link on the netdev; the rest is the stack's, which also counts
- * what is wrong.
+ * a QP of a link on the netdev; the rest is the stack's, which also counts what is
+ * wrong, and that of groups and QP 1.
  *
  * Return: the QP, or NULL.
  */
 struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 {
+	static const struct xroce_av anyone = { .l2_len = ETH_HLEN };
 	const struct net_device *dev = xdp->rxq->dev;
 	const struct vlan_ethhdr *eth = xdp->data;
 	const struct xroce_link *link;
 	struct xroce_qp *qp;
+	bool ud;
 
 	/* What has its headers not all here is the stack's. */
 	if (xdp->data + VLAN_ETH_HLEN + sizeof(struct iphdr) > xdp->data_end ||
@@ -372,7 +377,7 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 		return NULL;
 	/* A group's number, and that of QP 1, is none of these. */
 	qp = xroce_table_qp(krx->rx.pkt.qpn);
-	if (!qp || qp->hot.transport == XROCE_UD)
+	if (!qp)
 		return NULL;
 	link = xroce_dev_link(qp->dev);
 	if (link->ndev != dev || !net_eq(dev_net(dev), link->net))
@@ -384,8 +389,12 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 		if (krx->rx.vid && !vlan_is_plain(link, krx->rx.vid))
 			return NULL;
 	}
+	ud = qp->hot.transport == XROCE_UD;
+	if (ud)
+		krx->rx.vlan = krx->rx.vid ?: ndev_vlan(dev);
 	/* Pairs with the release in xroce_qp_modify(). */
 	krx->rx.gen = smp_load_acquire(&qp->gen);
-	return same_l2(&qp->av, xdp->data, krx->rx.l3 - (const u8 *)eth) &&
-	       xroce_rx_from(&krx->rx, &qp->av) ? qp : NULL;
+	if (!same_l2(ud ? &anyone : &qp->av, xdp->data, krx->rx.l3 - (const u8 *)eth))
+		return NULL;
+	return (ud ? xroce_env_local(&krx->rx) : xroce_rx_from(&krx->rx, &qp->av)) ? qp : NULL;
 }

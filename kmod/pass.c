@@ -117,7 +117,7 @@ static void pass_came(const struct xroce_pass *p, struct xroce_qp *qp)
 __bpf_kfunc_start_defs();
 
 /**
- * bpf_xroce_begin() - look at a frame, and take its connected QP in hand
+ * bpf_xroce_begin() - look at a frame, and take its QP in hand
  * @ctx: the frame
  * @why: if NULL is returned: XROCE_XDP_RX_TAKEN when the frame has been dealt
  *	with, XROCE_XDP_RX_LEFT for the rest of the program and the stack to have,

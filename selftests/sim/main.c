@@ -154,7 +154,7 @@ static void usage(const char *self)
 	       "  -S  seed of the whole run (1)\n"
 	       "  -p  how much of each scenario (100)\n"
 	       "  -n  fewer operations than this in all are a failure\n"
-	       "  -m  packets of connected QPs by this way alone: socket, native (XDP's)\n"
+	       "  -m  packets by this way alone: socket, native (XDP's)\n"
 	       "      or mixed; both: by the first and again by another, to be compared\n"
 	       "  -x  end at the first failure\n"
 	       "  -w  only the world with this seed; with -s\n"

@@ -79,7 +79,7 @@ went() {
 	[ "$skbs" -ge "$by_stack" ] && [ "$skbs" -lt $((ip[1] + ip[2] + 60)) ] || return
 	[ "$XROCE_XDP" = native ] || [ "$by_xdp" = 0 ] || return
 	if [ -n "$where" ]; then
-		[ "$all" -gt 4000 ]
+		[ "$all" -gt 2000 ]
 	else
 		# UC has no window: where a busy machine does not empty the veth's ring, some
 		# of it goes by the stack for a while
@@ -116,6 +116,7 @@ in_place() {
 	measure "$XROCE_XDP: XRC" saw "$where" 0 ib_write_bw -c XRC -n 1500 -s 65536
 	# in place, but by the core
 	measure "$XROCE_XDP: UC" saw "$where" 100 ib_write_bw -c UC -n 1500 -s 65536
+	measure "$XROCE_XDP: UD" saw "$where" 100 ibv_ud_pingpong -e -c -n 11000 -s 2000
 	net=$V4.
 	try "$XROCE_XDP: steered" n2 rdmatool link set "$RDMA2" steer 0-$(($(nproc) - 1))
 	# not polling: a CPU that spins leaves its thread of the map waiting for milliseconds
@@ -127,12 +128,12 @@ in_place() {
 			ip link set eth0 xdpdrv obj ../lib/xdp_pass.bpf.o sec xdp.frags
 		[ "$host" = 1 ] || net=$V6:
 		measure "pass, ${net}$host: it sees all, the other what it did" \
-			passed "$host${where/$host/}" ibv_rc_pingpong -c -n 800 -s 6000
+			passed "$host${where/$host/}" ibv_rc_pingpong -c -n 400 -s 6000
 		[ "$host" = 1 ] || try "$XROCE_XDP: ours does not push it away" \
 			pushes_nobody_away
 		try "pass: it goes" "n$host" ip link set eth0 xdpdrv off
 		measure "off: it sees all" saw "$host${where/$host/}" 0 \
-			ibv_rc_pingpong -c -n 800 -s 6000
+			ibv_rc_pingpong -c -n 400 -s 6000
 		try "$XROCE_XDP: both hosts again" both_again
 	done
 	try "$XROCE_XDP: nor is ours pushed away" not_pushed_away

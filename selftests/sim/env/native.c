@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * kmod/pass.c and bpf/pass.h as they are, compiled into one program: what they do
- * with a packet of a connected QP in native XDP. Owns stand-ins for the driver's
+ * with a packet of a QP in native XDP. Owns stand-ins for the driver's
  * buffer, for the link and for steering, which nobody has asked for here.
  */
 #include "native.h"
@@ -57,10 +57,11 @@ static struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx
 	else if (xroce_rx_parse(rx))
 		return NULL;
 	qp = xroce_env_qp(rx->dev, rx->pkt.qpn);
-	if (!qp || qp->hot.transport == XROCE_UD || qp->dev != rx->dev)
+	if (!qp || qp->dev != rx->dev)
 		return NULL;
 	rx->gen = smp_load_acquire(&qp->gen);
-	return xroce_rx_from(rx, &qp->av) ? qp : NULL;
+	return (qp->hot.transport == XROCE_UD ? xroce_env_local(rx) :
+						xroce_rx_from(rx, &qp->av)) ? qp : NULL;
 }
 
 #include <kmod/pass.c>
