@@ -187,13 +187,19 @@ static bool xroce_gid_dev_ok(const struct xroce_link *link, const struct net_dev
 static int xroce_ib_add_gid(const struct ib_gid_attr *attr, void **context)
 {
 	struct xroce_link *link = to_xlink(attr->device);
+	const struct net_device *ndev;
 	struct xroce_gid *g;
+	u16 vid = 0;
 	bool ok;
 
 	if (attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
 		return -EOPNOTSUPP;
-	scoped_guard(rcu)
-		ok = xroce_gid_dev_ok(link, rcu_dereference(attr->ndev));
+	scoped_guard(rcu) {
+		ndev = rcu_dereference(attr->ndev);
+		ok = xroce_gid_dev_ok(link, ndev);
+		if (ok && ndev != link->ndev)
+			vid = vlan_dev_vlan_id(ndev);
+	}
 	ibdev_dbg(&link->ib, "GID %u is %pI6c%s\n", attr->index, attr->gid.raw,
 		  ok ? "" : ", of a netdev that is not ours");
 	if (!ok)
@@ -202,6 +208,7 @@ static int xroce_ib_add_gid(const struct ib_gid_attr *attr, void **context)
 	if (!g)
 		return -ENOMEM;
 	g->gid = attr->gid;
+	g->vid = vid;
 	hash_add_rcu(link->gids, &g->node, xroce_gid_hash(&g->gid));
 	*context = g;
 	return 0;

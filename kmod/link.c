@@ -112,18 +112,20 @@ struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name)
 }
 
 /**
- * xroce_link_has_gid() - is it an address of this link; under RCU
+ * xroce_link_gid() - find an address of this link, or one of those like it; under RCU
  * @link: the link
  * @gid: the address
+ *
+ * Return: it, or NULL: it is none of the link's.
  */
-bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid)
+const struct xroce_gid *xroce_link_gid(struct xroce_link *link, const union ib_gid *gid)
 {
 	struct xroce_gid *g;
 
 	hash_for_each_possible_rcu(link->gids, g, node, xroce_gid_hash(gid))
 		if (!memcmp(&g->gid, gid, sizeof(*gid)))
-			return true;
-	return false;
+			return g;
+	return NULL;
 }
 
 /**

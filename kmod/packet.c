@@ -348,6 +348,35 @@ static bool same_l2(const struct xroce_av *av, const u8 *l2, u32 len)
 	return len == VLAN_ETH_HLEN && is->h_vlan_proto == own->h_vlan_proto;
 }
 
+/*
+ * Would the stack have brought a datagram to the socket, whatever it is set to: it is for
+ * an address that is of where it came by, and from one that another host may have. (A
+ * connected QP's addresses are compared with its own.)
+ */
+static noinline bool datagram_is_plain(struct xroce_link *link, const struct xroce_rx *rx)
+{
+	const struct ipv6hdr *ip6 = (const void *)rx->l3;
+	const struct iphdr *ip = (const void *)rx->l3;
+	const struct xroce_gid *g;
+	union ib_gid to, from;
+
+	if (ip->version == 4) {
+		if (ipv4_is_multicast(ip->saddr) || ipv4_is_lbcast(ip->saddr) ||
+		    ipv4_is_zeronet(ip->saddr) || ipv4_is_loopback(ip->saddr))
+			return false;
+		ipv6_addr_set_v4mapped(ip->saddr, (struct in6_addr *)&from);
+	} else {
+		/* Of IPv4's addresses, as GIDs have them, none is IPv6's. */
+		if (ipv6_addr_is_multicast(&ip6->saddr) || ipv6_addr_loopback(&ip6->saddr) ||
+		    ipv6_addr_any(&ip6->saddr) || ipv6_addr_v4mapped(&ip6->daddr))
+			return false;
+		memcpy(&from, &ip6->saddr, sizeof(from));
+	}
+	xroce_l3_dgid(rx->l3, &to);
+	g = xroce_link_gid(link, &to);
+	return g && g->vid == rx->vid && !xroce_link_gid(link, &from);
+}
+
 /**
  * xroce_rx_xdp() - whose is a frame where the driver put it
  * @xdp: the frame; not changed
@@ -364,9 +393,9 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 	static const struct xroce_av anyone = { .l2_len = ETH_HLEN };
 	const struct net_device *dev = xdp->rxq->dev;
 	const struct vlan_ethhdr *eth = xdp->data;
-	const struct xroce_link *link;
+	struct xroce_link *link;
 	struct xroce_qp *qp;
-	bool ud;
+	u32 l2_len;
 
 	/* What has its headers not all here is the stack's. */
 	if (xdp->data + VLAN_ETH_HLEN + sizeof(struct iphdr) > xdp->data_end ||
@@ -389,12 +418,13 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 		if (krx->rx.vid && !vlan_is_plain(link, krx->rx.vid))
 			return NULL;
 	}
-	ud = qp->hot.transport == XROCE_UD;
-	if (ud)
-		krx->rx.vlan = krx->rx.vid ?: ndev_vlan(dev);
 	/* Pairs with the release in xroce_qp_modify(). */
 	krx->rx.gen = smp_load_acquire(&qp->gen);
-	if (!same_l2(ud ? &anyone : &qp->av, xdp->data, krx->rx.l3 - (const u8 *)eth))
-		return NULL;
-	return (ud ? xroce_env_local(&krx->rx) : xroce_rx_from(&krx->rx, &qp->av)) ? qp : NULL;
+	l2_len = krx->rx.l3 - (const u8 *)eth;
+	if (qp->hot.transport != XROCE_UD)
+		return same_l2(&qp->av, xdp->data, l2_len) &&
+		       xroce_rx_from(&krx->rx, &qp->av) ? qp : NULL;
+	krx->rx.vlan = krx->rx.vid ?: XROCE_NO_VLAN;
+	return same_l2(&anyone, xdp->data, l2_len) &&
+	       datagram_is_plain(link, &krx->rx) ? qp : NULL;
 }

@@ -87,6 +87,9 @@ static int pass_cpu(struct xroce_qp *qp)
 
 	if (cpu == now && cpu < 0)
 		return cpu;
+	/* A datagram comes by any queue, and after none. */
+	if (qp->hot.transport == XROCE_UD)
+		return here ? XROCE_XDP_CPU_STAY : cpu;
 	late = !time_before(jiffies, READ_ONCE(kqp->steered_at) + XROCE_STEER_WAIT);
 	if (cpu != now && !late && atomic_read(&kqp->away) > 0) {
 		cpu = now;

@@ -127,6 +127,7 @@ struct xroce_link {
 struct xroce_gid {
 	struct hlist_node node;
 	union ib_gid gid;
+	u16 vid;	/* of its VLAN on the link's netdev, or 0 */
 	struct rcu_head rcu;
 };
 
@@ -372,7 +373,13 @@ struct xroce_link *xroce_link_by_ndev_rcu(const struct net_device *ndev);
 const struct net_device *xroce_link_vlan_rcu(const struct xroce_link *link, u16 vid);
 struct xroce_link *xroce_link_get(struct net_device *ndev);
 struct xroce_link *xroce_link_get_by_name(struct net *net, const char *name);
-bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid);
+const struct xroce_gid *xroce_link_gid(struct xroce_link *link, const union ib_gid *gid);
+
+static inline bool xroce_link_has_gid(struct xroce_link *link, const union ib_gid *gid)
+{
+	return xroce_link_gid(link, gid);
+}
+
 struct xroce_link *xroce_link_by_gid_rcu(struct net *net, const union ib_gid *gid);
 int xroce_link_enable(struct ib_device *ib);
 void xroce_link_free(struct xroce_link *link);

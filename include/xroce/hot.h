@@ -42,7 +42,7 @@ struct xroce_seen {
 };
 
 /**
- * struct xroce_hot - what decides about a packet of a connected QP
+ * struct xroce_hot - what decides about a packet of a QP
  * @state: &enum xroce_qps
  * @transport: XROCE_RC, _XRC, _UC or _UD: upper bits of the opcodes it speaks
  * @mtu_shift: log2 of the path MTU, 8..12
@@ -181,7 +181,7 @@ enum xroce_way {
 };
 
 /**
- * xroce_way() - what to do with @hot->pkt of a connected QP
+ * xroce_way() - what to do with @hot->pkt, of a QP of any kind
  */
 static __always_inline enum xroce_way xroce_way(const struct xroce_hot *hot)
 {

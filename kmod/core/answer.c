@@ -210,7 +210,10 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 	struct xroce_rd *rd;
 	u32 acks;
 
-	/* Whatever a program left in the hot block: nobody answers at a UC QP. */
+	/*
+	 * Whatever a program left in the hot block: nobody answers at a UC or UD QP, of
+	 * which the latter may have no address.
+	 */
 	if (!xroce_qp_reliable(qp))
 		return NULL;
 	if (resp->cnp) {

@@ -3,12 +3,13 @@
 # Requests for connections and other MADs from an address that nobody has. ib_core
 # would wait a second for the neighbour of each, one after the other: QP 1 gets one a
 # second of the former and none of the latter, goes on serving those who are there, and
-# its link goes when it is told to.
+# its link goes when it is told to. Datagrams whose addresses no other host may have, or
+# that are of another netdev than they come by, come to no QP, whichever way they go.
 #
 #   +----------+         +----------+
 #   | h1  eth0 |---------| eth0  h2 |	veth, 198.18.1.1, .2, fdc8::1, ::2
 #   +----------+         +----------+
-#     the flood leaves here, from 198.18.1.9
+#     the flood leaves here, from 198.18.1.9      VLAN 7 too: fe80::77
 #
 # XROCE_XDP=off|generic|native
 
@@ -92,7 +93,54 @@ gone() {
 	wait "$pid" && return "$status"
 }
 
-topo_need rping rdmatool
+# heard LEAST MOST TO FROM [VLAN] - a UD QP of h2's, not yet ready to hear, counts so many
+# of the datagrams to it
+heard() {
+	local was n
+	was=$(of_host 2 drop_state)
+	n1 ./flood "${5:-0}" "$(mac "$NS2" "$ETH2")" "$(mac "$NS1" "$ETH1")" "$3" "$4" \
+		new 500 400 "96:$qpn:1:0:0" <<<"$ETH1" || return
+	wait_for 3 eval '[ $(($(of_host 2 drop_state) - was)) -ge '"$1"' ]'
+	[ "$1" -gt 0 ] || sleep 0.3
+	n=$(($(of_host 2 drop_state) - was))
+	echo "$n were heard"
+	[ "$n" -ge "$1" ] && [ "$n" -le "$2" ]
+}
+ud_qpn() {
+	qpn=$(r2 rdma -j resource show qp | jq '[.[] | select(.type == "UD").lqpn][0] // empty')
+	[ -n "$qpn" ]
+}
+# A tag that the netdev took off is not seen by XDP, which then leaves all to the stack
+vlan_7() {
+	n2 ip link add link "$ETH2" name "$ETH2.7" type vlan id 7 &&
+		n2 ip addr add fe80::77/64 dev "$ETH2.7" nodad && n2 ip link set "$ETH2.7" up &&
+		n2 ethtool -K "$ETH2" rxvlan off rx-vlan-stag-hw-parse off &&
+		wait_for 20 has_gid "$RNS2" "$RDMA2" fe80::77
+}
+datagrams() {
+	local pid address
+	bg "$RNS2" ibv_ud_pingpong -d "$RDMA2" -g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" \
+		>"$TOPO_TMP/pingpong" 2>&1
+	pid=$!
+	try "$label: a UD QP" wait_for 20 ud_qpn
+	ud_qpn
+	try "$label: from a neighbour" heard 20 1000 "$V4.2" "$V4.9"
+	try "$label: IPv6: from a neighbour" heard 20 1000 "$V6:2" "$V6:9"
+	for address in 127.0.0.9 0.0.0.0 224.0.0.9 255.255.255.255 "$V4.2"; do
+		try "$label: from $address" heard 0 0 "$V4.2" "$address"
+	done
+	for address in ::1 ff0e::9; do
+		try "$label: from $address" heard 0 0 "$V6:2" "$address"
+	done
+	try "$label: to an IPv4 address by IPv6" heard 0 0 "::ffff:$V4.2" "$V6:9"
+	try "$label: a VLAN with a link-local address" vlan_7
+	try "$label: to that" heard 20 1000 fe80::77 fe80::9 7
+	try "$label: to that, but not by the VLAN" heard 0 0 fe80::77 fe80::9
+	n2 ip link del "$ETH2.7"
+	bg_end "$pid" || :
+}
+
+topo_need rping rdmatool ethtool jq
 topo_direct 1500
 label="$XROCE_XDP"
 rdma_devices "$label"
@@ -100,6 +148,7 @@ try "$label: who is there is served meanwhile" served
 try "$label: also where other MADs come" asked
 try "$label: IPv4: who has yet to be resolved is served" stranger "$V4.2" "$V4.1"
 try "$label: IPv6: who has yet to be resolved is served" stranger "$V6:2" "$V6:1"
+datagrams
 try "$label: a flood before the end" flood req
 try "$label: the link goes at once" gone
 tap_end

@@ -10,7 +10,7 @@
 
 enum sim_way {
 	SIM_SOCKET,		/* as without XDP: xroce_rx() */
-	SIM_NATIVE,		/* those of connected QPs by the XDP program */
+	SIM_NATIVE,		/* by the XDP program */
 	SIM_MIXED,		/* each by the one or the other */
 	SIM_WAYS		/* one after the other */
 };

@@ -358,15 +358,15 @@ not_waited_for() {
 	topo_clear
 }
 
-# victims mix|many|uc|xrc - connections by IPv6, whose QPs scribble.bpf.c mistreats: most of
-# them fail
+# victims mix|many|uc|ud|xrc - traffic by IPv6, whose QPs scribble.bpf.c mistreats: most of
+# it fails
 victims() {
 	local sock=$TOPO_TMP/victim.$1 pid a b
 	a=(ibv_xsrq_pingpong -p 18520 -d "$RDMA1" -g "$(gid_index "$RNS1" "$RDMA1" "$V6:1")")
 	b=(ibv_xsrq_pingpong -p 18520 -d "$RDMA2" -g "$(gid_index "$RNS2" "$RDMA2" "$V6:2")")
 	while :; do
 		case $1 in
-		uc)	timeout 1 ../ud/xroce_ud -a "$RDMA1@$RNS1" -b "$RDMA2@$RNS2" -6 uc
+		uc | ud) timeout 1 ../ud/xroce_ud -a "$RDMA1@$RNS1" -b "$RDMA2@$RNS2" -6 "$1"
 			continue ;;
 		xrc)	in_ns "$RNS2" timeout 2 "${b[@]}" &
 			pid=$!
@@ -392,7 +392,7 @@ scribbled_on() {
 
 scribbled_enough() {
 	[ "$(scribbled_on 0)" -gt 500 ] && [ "$(scribbled_on 1)" -gt 10 ] &&
-		[ "$(scribbled_on 5)" -gt 20 ]
+		[ "$(scribbled_on 3)" -gt 10 ] && [ "$(scribbled_on 5)" -gt 20 ]
 }
 
 # A program that writes what it likes where it may: only to those QPs' harm. From generic
@@ -411,7 +411,7 @@ scribbled() {
 		topo_clear
 		return
 	fi
-	for test in mix many uc xrc; do
+	for test in mix many uc ud xrc; do
 		victims $test &
 		pids+=($!)
 	done
@@ -425,7 +425,7 @@ scribbled() {
 	for pid in "${pids[@]}"; do
 		bg_end "$pid"
 	done
-	try "scribbled on $(scribbled_on 0) of RC, $(scribbled_on 1) of UC, $(scribbled_on 5) of XRC" \
+	try "scribbled on $(scribbled_on 0) of RC, $(scribbled_on 1) of UC, $(scribbled_on 3) of UD, $(scribbled_on 5) of XRC" \
 		scribbled_enough
 	topo_clear
 }
