@@ -364,15 +364,14 @@ static noinline bool datagram_is_plain(struct xroce_link *link, const struct xro
 		if (ipv4_is_multicast(ip->saddr) || ipv4_is_lbcast(ip->saddr) ||
 		    ipv4_is_zeronet(ip->saddr) || ipv4_is_loopback(ip->saddr))
 			return false;
-		ipv6_addr_set_v4mapped(ip->saddr, (struct in6_addr *)&from);
 	} else {
 		/* Of IPv4's addresses, as GIDs have them, none is IPv6's. */
 		if (ipv6_addr_is_multicast(&ip6->saddr) || ipv6_addr_loopback(&ip6->saddr) ||
 		    ipv6_addr_any(&ip6->saddr) || ipv6_addr_v4mapped(&ip6->daddr))
 			return false;
-		memcpy(&from, &ip6->saddr, sizeof(from));
 	}
 	xroce_l3_dgid(rx->l3, &to);
+	xroce_l3_gid(rx->l3, ip->version, 0, from.raw);
 	g = xroce_link_gid(link, &to);
 	return g && g->vid == rx->vid && !xroce_link_gid(link, &from);
 }
@@ -417,6 +416,7 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 		krx->rx.vid = ntohs(READ_ONCE(eth->h_vlan_TCI)) & VLAN_VID_MASK;
 		if (krx->rx.vid && !vlan_is_plain(link, krx->rx.vid))
 			return NULL;
+		krx->rx.vlan = krx->rx.vid ?: XROCE_NO_VLAN;
 	}
 	/* Pairs with the release in xroce_qp_modify(). */
 	krx->rx.gen = smp_load_acquire(&qp->gen);
@@ -424,7 +424,6 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 	if (qp->hot.transport != XROCE_UD)
 		return same_l2(&qp->av, xdp->data, l2_len) &&
 		       xroce_rx_from(&krx->rx, &qp->av) ? qp : NULL;
-	krx->rx.vlan = krx->rx.vid ?: XROCE_NO_VLAN;
 	return same_l2(&anyone, xdp->data, l2_len) &&
 	       datagram_is_plain(link, &krx->rx) ? qp : NULL;
 }

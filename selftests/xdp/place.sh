@@ -122,6 +122,8 @@ in_place() {
 	# not polling: a CPU that spins leaves its thread of the map waiting for milliseconds
 	measure "$XROCE_XDP: SENDs, on any CPU" \
 		saw "$where" 0 ibv_rc_pingpong -e -c -n 400 -s 30000
+	measure "$XROCE_XDP: UD, on any CPU" \
+		saw "$where" 100 ibv_ud_pingpong -e -c -n 11000 -s 2000
 	for host in 1 2; do
 		try "h$host: off" "n$host" rdmatool link set "xr$host" xdp off
 		try "a program there that lets all pass" "n$host" \
