@@ -134,7 +134,7 @@ bench:
 profile:
 	@scripts/profile $(SPEC)
 
-export CMD KERNEL ROOT HOSTS SMP TURNS MEM ICOUNT TIMEOUT NOBUILD ALLOW_SPLAT CMDLINE RESULTS QUICK BASIC KINDS
+export CMD KERNEL ROOT NIC HOSTS SMP TURNS MEM ICOUNT TIMEOUT NOBUILD ALLOW_SPLAT CMDLINE RESULTS QUICK BASIC KINDS
 
 .PHONY: all kmod userlib bpf rdmatool install dkms uninstall clean distclean
 .PHONY: guest shell demo debug-kernel check test test-all peers bench profile

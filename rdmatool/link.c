@@ -237,6 +237,11 @@ static void set_xdp_auto(const struct xlink *xl)
 		snprintf(why, sizeof(why), "not native: the ports of %s would run it",
 			 xl->ifname);
 		i = 1;
+	} else if (!strcmp(netdev_driver(xl->ifname), "vmxnet3")) {
+		/* It goes on saying that it has it, and the kernel keeps it for ever. */
+		snprintf(why, sizeof(why), "not native: vmxnet3 loses the program of %s "
+			 "when that goes down or gets another MTU", xl->ifname);
+		i = 1;
 	}
 	for (; i < ARRAY_SIZE(best); i++) {
 		size_t at = strlen(why);

@@ -318,22 +318,50 @@ static struct xroce_bpf *load_program(void)
 	return NULL;
 }
 
-static bool attach_why(const struct xlink *xl, int err)
+/*
+ * What the driver has to say to it, which the kernel answers to who attaches by netlink
+ * alone: as of an MTU, or offloads, beside which it has no native XDP.
+ *
+ * Return: "" when it said nothing.
+ */
+static const char *driver_said(const struct xlink *xl, int prog, u32 flags)
 {
+	static const char before[] = "Kernel error message: ";
+	struct bpf_xdp_attach_opts opts = { .sz = sizeof(opts), .old_prog_fd = prog };
+	const char *said;
+
+	bpf_log_start();
+	/* This time it may be taken, and what was refused is not to stay. */
+	if (!bpf_xdp_attach(xl->ifindex, prog, flags | XDP_FLAGS_UPDATE_IF_NOEXIST, NULL))
+		bpf_xdp_detach(xl->ifindex, flags, &opts);
+	said = strstr(log_line, before);
+	return said ? said + strlen(before) : "";
+}
+
+static bool attach_why(const struct xlink *xl, int err, int prog, u32 flags)
+{
+	const char *said;
+
 	switch (err) {
 	case EBUSY:
 	case EEXIST:	/* in the other mode */
 		return no("%s has another XDP program", xl->ifname);
 	case EOPNOTSUPP:
-		return no("the driver of %s has no native XDP", xl->ifname);
+		said = driver_said(xl, prog, flags);
+		/* the kernel's own words, for a driver that has none at all */
+		if (!*said || strstr(said, "does not support XDP in native mode"))
+			return no("the driver of %s has no native XDP", xl->ifname);
+		break;
 	case EINVAL:
 	case ERANGE:
 	case E2BIG:
-		return no("the driver of %s refuses it as it is set up now (MTU? offloads?): %s",
-			  xl->ifname, strerror(err));
+		said = driver_said(xl, prog, flags);
+		break;
 	default:
 		return no("cannot attach to %s: %s", xl->ifname, strerror(err));
 	}
+	return no("the driver of %s refuses it as it is set up now: %s", xl->ifname,
+		  *said ? said : strerror(err));
 }
 
 static bool hand_over(const struct xlink *xl, int link_fd)
@@ -373,15 +401,14 @@ bool xdp_load(const struct xlink *xl)
 bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode)
 {
 	struct bpf_link_create_opts opts = { .sz = sizeof(opts) };
+	int prog = bpf_program__fd(loaded->progs.xroce), link;
 	bool ok;
-	int link;
 
 	opts.flags = mode == XROCE_XDP_MODE_NATIVE ? XDP_FLAGS_DRV_MODE :
 						     XDP_FLAGS_SKB_MODE;
-	link = bpf_link_create(bpf_program__fd(loaded->progs.xroce),
-			       xl->ifindex, BPF_XDP, &opts);
+	link = bpf_link_create(prog, xl->ifindex, BPF_XDP, &opts);
 	if (link < 0)
-		return attach_why(xl, errno);
+		return attach_why(xl, errno, prog, opts.flags);
 	ok = hand_over(xl, link);
 	close(link);
 	if (ok)

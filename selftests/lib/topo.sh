@@ -147,9 +147,35 @@ topo_veth() {
 		peer name "$4" mtu "$5" netns "${3:-$$}"
 }
 
+# nic_name NUMBER - what the guest's NIC of that number is called, in the first namespace
+nic_name() {
+	local at
+	at=$(grep -lx "52:54:00:79:00:0$1" /sys/class/net/*/address) || return
+	at=${at%/address}
+	echo "${at##*/}"
+}
+
+# nic_put NUMBER NAMESPACE NAME - puts that NIC there. The namespace of a test before may
+# still be giving it back
+nic_put() {
+	local driver=${XROCE_NIC%-pci}
+	modprobe "${driver//-/_}" && wait_for 10 nic_name "$1" &&
+		ip link set "$(nic_name "$1")" down netns "$2" name "$3"
+}
+
+# The guest's NICs (NIC= of docs/guest.md) for a veth, if it has any
+topo_wire() {
+	if [ -z "${XROCE_NIC:-}" ]; then
+		topo_veth "$NS1" "$ETH1" "$NS2" "$ETH2" "$1"
+	else
+		nic_put 1 "$NS1" "$ETH1" && nic_put 2 "$NS2" "$ETH2" &&
+			n1 ip link set "$ETH1" mtu "$1" && n2 ip link set "$ETH2" mtu "$1"
+	fi
+}
+
 topo_direct() {
 	topo_begin
-	topo_veth "$NS1" "$ETH1" "$NS2" "$ETH2" "$1"
+	topo_wire "$1"
 	addresses "$NS1" "$ETH1" 1
 	addresses "$NS2" "$ETH2" 2
 	topo_reach

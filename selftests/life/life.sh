@@ -96,12 +96,15 @@ links_add() {
 	printf "$as" "${missing[@]}" | in_ns "$1" "${by[@]}"
 }
 
-# Each has two addresses: to read all of its table takes seconds there
-gids_there() {
+# Ports that are active, as a NIC's is not at once, and the address of each: to read all
+# of its table takes seconds there
+ports_ready() {
 	local ns
 	[ "$(for ns in "$NS1" $(far_namespaces); do
-		in_ns "$ns" sh -c 'cat /sys/class/infiniband/xr*/ports/1/gids/[0-7]'
-	done 2>/dev/null | grep "ffff:$NET_HEX:..0[12]$" | sort -u | wc -l)" = $((2 * PAIRS)) ]
+		in_ns "$ns" sh -c 'cd /sys/class/infiniband && grep "" xr*/ports/1/state \
+			xr*/ports/1/gids/[0-7]'
+	done 2>/dev/null | grep -E "ACTIVE|:ffff:$NET_HEX:..0[12]$" | sort -u | wc -l)" = \
+		$((4 * PAIRS)) ]
 }
 
 # All links, whatever became of them and of their netdevs: both sides at once, since
@@ -114,7 +117,7 @@ life_links() {
 	for ns in $(far_namespaces); do
 		links_add "$ns" b || status=1
 	done
-	wait "$near" && [ "$status" = 0 ] && wait_for 30 gids_there
+	wait "$near" && [ "$status" = 0 ] && wait_for 30 ports_ready
 }
 
 # Pages that are pinned, exactly: each CPU counts on its own until it is asked
@@ -182,7 +185,7 @@ life_begin() {
 		tap_end
 	done
 	# what is kept for ever once it has been needed, as pages for frames
-	try "$label: traffic" ./life -t 18 -n 2 -p "${sides:-$PAIRS}" "${SIDES[@]}" destroy
+	try "$label: traffic" "$LIBDIR/../life/life" -t 18 -n 2 -p "${sides:-$PAIRS}" "${SIDES[@]}" destroy
 	# others pin a page for a moment too, as the guest's file system does
 	if ! wait_for 20 life_look; then
 		not_ok "$label: what there is" "cannot be told, or changes"
@@ -269,8 +272,11 @@ life_unload() {
 		in_ns "$NS1" rdma link del "xra$i" && in_ns "${NSB[i]}" rdma link del "xrb$i"
 	done
 	# an XDP program may hold it for a few milliseconds more
-	wait_for 10 rmmod xroce || return
-	[ ! -d /sys/module/xroce ]
+	wait_for 10 rmmod xroce && [ ! -d /sys/module/xroce ] && return
+	rmmod xroce
+	grep '^xroce ' /proc/modules
+	for ns in "$NS1" $(far_namespaces); do in_ns "$ns" rdmatool link show; done
+	return 1
 }
 
 life_clear() {

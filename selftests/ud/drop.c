@@ -318,7 +318,7 @@ static bool recv_key(enum ibv_qp_type type, enum queue queue, int bad)
 	NEED(wc.wr_id == 1, "receive %llu has failed", (unsigned long long)wc.wr_id);
 	TRY(bad ? guarded(B, PIECE(1, 0), CUT) : untouched(B, PIECE(1, 0), CUT));
 	TRY(untouched(B, PIECE(1, 1), grh + LEN - CUT));
-	NEED(ep_state(&p[B]) == IBV_QPS_ERR, "QP in state %d", ep_state(&p[B]));
+	TRY(ep_becomes(&p[B], IBV_QPS_ERR));
 	if (srq) {
 		TRY(event(B, IBV_EVENT_QP_LAST_WQE_REACHED, 1000 * WAIT_S, &ev));
 		NEED(ev.element.qp == p[B].qp, "the event is another's");
@@ -441,7 +441,7 @@ static bool sqe(enum ibv_qp_type type, enum cause cause, bool by_reset)
 	TRY(sqe_status(&p[A], 1, IBV_WC_LOC_PROT_ERR));
 	TRY(sqe_status(&p[A], 2, IBV_WC_WR_FLUSH_ERR));
 	TRY(sqe_status(&p[A], 3, IBV_WC_WR_FLUSH_ERR));
-	NEED(ep_state(&p[A]) == IBV_QPS_SQE, "QP in state %d", ep_state(&p[A]));
+	TRY(ep_becomes(&p[A], IBV_QPS_SQE));
 	m.id = 4;
 	NEED(!post(&p[A], &m), "post in SQE");
 	TRY(sqe_status(&p[A], 4, IBV_WC_WR_FLUSH_ERR));

@@ -4,6 +4,7 @@
  * and not any more once detached. The group's MAC is for a capture to see.
  */
 #include <arpa/inet.h>
+#include <unistd.h>
 
 #include "ud.h"
 
@@ -80,6 +81,8 @@ static bool attach(struct ep *e, const union ibv_gid *gid, bool on)
 		       ibv_detach_mcast(e->qp, gid, 0);
 
 	NEED(!err, "%s: %s", on ? "attach" : "detach", strerror(err));
+	/* Some drivers, as virtio_net, tell their NIC of a group a little later. */
+	usleep(on ? 100000 : 0);
 	return true;
 }
 

@@ -274,6 +274,18 @@ enum ibv_qp_state ep_state(const struct ep *e)
 	       IBV_QPS_UNKNOWN : attr.qp_state;
 }
 
+/* A completion may be there before the QP's new state, as by a NAK that leaves first. */
+bool ep_becomes(const struct ep *e, enum ibv_qp_state state)
+{
+	int64_t end = now_ms() + 1000 * WAIT_S;
+
+	while (ep_state(e) != state) {
+		NEED(now_ms() < end, "QP in state %d", ep_state(e));
+		usleep(1000);
+	}
+	return true;
+}
+
 bool ep_free(struct ep *e)
 {
 	int err = e->qp ? ibv_destroy_qp(e->qp) : 0;

@@ -134,6 +134,7 @@ int ep_step(struct ep *e, const struct ibv_qp_attr *attr,
 bool ep_bring(struct ep *e, const struct ep *peer, enum ibv_mtu mtu,
 	      enum ibv_qp_state to);
 enum ibv_qp_state ep_state(const struct ep *e);
+bool ep_becomes(const struct ep *e, enum ibv_qp_state state);
 bool ep_free(struct ep *e);
 bool pair_make(struct ep p[2], enum ibv_qp_type type, enum ibv_mtu mtu);
 bool pair_free(struct ep p[2]);
