@@ -219,6 +219,22 @@ struct xroce_mr *xroce_env_mr(struct xroce_dev *dev, u32 key)
 	return e ? &container_of(e, struct xroce_kmr, entry)->mr : NULL;
 }
 
+/* Written by this CPU alone, between a packet's look-up of a region and its end. */
+DEFINE_PER_CPU(const struct xroce_mr *, xroce_used);
+
+/**
+ * xroce_env_unused() - wait until no CPU has the region in use, for one copy at most each
+ * @mr: the region, for which nobody looks with success any more
+ */
+void xroce_env_unused(const struct xroce_mr *mr)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		while (READ_ONCE(per_cpu(xroce_used, cpu)) == mr)
+			cpu_relax();
+}
+
 static struct xroce_table *const tables[] = {
 	&xroce_qps, &xroce_mrs, &xroce_ahs, &xroce_srqs
 };

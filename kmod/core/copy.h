@@ -12,8 +12,12 @@
 static inline void xroce_mr_put(struct xroce_mr *mr)
 {
 	/* Pairs with the last barrier of xroce_mr_claim(). */
-	smp_mb__before_atomic();
-	atomic_dec(&mr->users);
+	if (mr->kind == XROCE_MR) {
+		xroce_env_use_end();
+	} else {
+		smp_mb__before_atomic();
+		atomic_dec(&mr->users);
+	}
 	xroce_env_unpin();
 }
 
@@ -38,9 +42,13 @@ static inline struct xroce_mr *xroce_mr_get(struct xroce_qp *qp, const void *pd,
 	if (!mr)
 		return NULL;
 	xroce_env_pin();
-	atomic_inc(&mr->users);
 	/* Pairs with xroce_mr_claim(): it sees us, or we see it. */
-	smp_mb__after_atomic();
+	if (mr->kind == XROCE_MR) {
+		xroce_env_use(mr);
+	} else {
+		atomic_inc(&mr->users);
+		smp_mb__after_atomic();
+	}
 	/* Pairs with xroce_mr_release(): the rest is as it was valid with. */
 	if (smp_load_acquire(&mr->state) == XROCE_KEY_VALID &&
 	    mr->key == key && mr->pd == pd &&

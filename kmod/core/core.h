@@ -83,8 +83,9 @@ enum xroce_key_state {
  * @key: L_Key and R_Key: 24 random bits of index, 8 bits that the user steps
  * @state: &enum xroce_key_state; who makes it BUSY owns all that follows @users
  * @kind: &enum xroce_mr_kind
- * @users: placements under way; revocation spins until there are none, which is
- *	the length of one packet's copy, since users run with BH off
+ * @users: placements under way, but of an XROCE_MR, which QPs of many CPUs may use:
+ *	xroce_env_use(); revocation spins until there are none, which is the length of one
+ *	packet's copy, since users run with BH off
  * @pd: protection domain, compared only
  * @qpn: XROCE_MW_2: the QP that it was bound by
  * @iova: first address as peers and work requests name it
@@ -742,6 +743,8 @@ u64 xroce_cc_timeout(const struct xroce_req *req);
  *	itself.
  * xroce_env_srq(): look-up; what it returns stays until xroce_env_srq_put().
  * xroce_env_srq_limit(): raise the SRQ's event soon, never from within this call.
+ * xroce_env_use(), xroce_env_use_end(): what region this CPU has in use, one at a time,
+ *	then a full barrier; none, as a release. xroce_env_unused(): until no CPU has it.
  * xroce_env_local(): is the packet's destination an address of its link.
  * xroce_env_neigh(): could what came to QP 1 be answered without waiting for the
  *	sender's link-layer address; who says no sees to it that it soon can.

@@ -10,7 +10,8 @@
  * @mr: the region or window
  * @state: the state it has to be in
  *
- * Spins for at most one packet's copy on each CPU. Any context with BH off.
+ * Spins for at most one packet's copy on each CPU. Any context with BH off, but with no
+ * region in use but a window's.
  * Return: false when it is in another state.
  */
 bool xroce_mr_claim(struct xroce_mr *mr, u32 state)
@@ -21,6 +22,8 @@ bool xroce_mr_claim(struct xroce_mr *mr, u32 state)
 		xroce_env_unpin();
 		return false;
 	}
+	if (mr->kind == XROCE_MR)
+		xroce_env_unused(mr);
 	while (atomic_read(&mr->users))
 		cpu_relax();
 	/* What the last user wrote or read is done before memory is re-used. */

@@ -42,6 +42,13 @@
 #define xroce_env_unpin()	do { } while (0)
 #endif
 
+/* A region in use is told of where this CPU alone writes, not in the region's own line. */
+struct xroce_mr;
+DECLARE_PER_CPU(const struct xroce_mr *, xroce_used);
+void xroce_env_unused(const struct xroce_mr *mr);
+#define xroce_env_use(mr)	smp_store_mb(*this_cpu_ptr(&xroce_used), mr)
+#define xroce_env_use_end()	smp_store_release(this_cpu_ptr(&xroce_used), NULL)
+
 /* Ring indices, atomics on user memory and times are single 64-bit accesses. */
 #ifndef CONFIG_64BIT
 #error "xroce needs a 64-bit kernel"

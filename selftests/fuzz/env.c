@@ -26,6 +26,7 @@ void sim_bug(const char *file, int line, const char *what)
 }
 
 int sim_pins;
+const struct xroce_mr *sim_used;
 
 void sim_lock_init(spinlock_t *l, const char *name)
 {

@@ -13,6 +13,7 @@ static int bh_off;
 static u32 irq_off;
 
 int sim_pins;
+const struct xroce_mr *sim_used;
 
 void sim_lock_init(spinlock_t *l, const char *name)
 {
@@ -108,6 +109,7 @@ void sim_env_check_idle(void)
 	sim_check(!held, "the core returned with a lock held (%x)", held);
 	sim_check(!irq_off, "the core returned with interrupts off");
 	sim_check(!sim_pins, "the core returned %d times pinned", sim_pins);
+	sim_check(!sim_used, "the core returned with a region in use");
 }
 
 static struct sim_ep *ep_of(struct xroce_qp *qp)

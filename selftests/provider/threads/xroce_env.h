@@ -47,6 +47,10 @@ static inline void pause_now_and_then(void)
 #define cpu_relax()		barrier()
 #define xroce_env_pin()		((void)0)
 #define xroce_env_unpin()	((void)0)
+/* Of regions that this test has none of */
+#define xroce_env_use(mr)	__builtin_trap()
+#define xroce_env_use_end()	__builtin_trap()
+#define xroce_env_unused(mr)	__builtin_trap()
 #define cmpxchg(p, o, n) ({ \
 	__typeof__(*(p)) cx_old = (o); \
 	__atomic_compare_exchange_n(p, &cx_old, n, 0, __ATOMIC_SEQ_CST, \

@@ -187,6 +187,13 @@ extern int sim_pins;
 #define xroce_env_pin()		(sim_pins++)
 #define xroce_env_unpin()	(sim_pins--)
 
+/* The CPUs' regions in use: each is alone, and has one at a time */
+struct xroce_mr;
+extern const struct xroce_mr *sim_used;
+#define xroce_env_use(mr)	(sim_pins += sim_used ? 1000 : 0, sim_used = (mr))
+#define xroce_env_use_end()	(sim_used = NULL)
+#define xroce_env_unused(mr)	(sim_pins += sim_used == (mr) ? 1000 : 0)
+
 #define get_unaligned(p) ({ \
 	struct gu { __typeof__(*(p)) v; } __packed; \
 	const struct gu *gu = (const void *)(p); \
