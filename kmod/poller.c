@@ -89,7 +89,9 @@ static bool poller_look(struct xroce_poller *p, bool rest)
 
 	while (spin_lock_bh(&p->lock), (kqp = poller_next(p))) {
 		req = &kqp->qp.req;
-		WRITE_ONCE(req->polled, !rest);
+		/* Beside what is written for each ACK. */
+		if (req->polled == rest)
+			WRITE_ONCE(req->polled, !rest);
 		tail = READ_ONCE(req->tail);
 		if (rest || READ_ONCE(req->ring->prod) != tail) {
 			/* Its owner takes it from the list, and then waits. */

@@ -119,6 +119,8 @@ struct xroce_mr {
  *	the others but for @dev, and slots
  * @mask: depth - 1
  * @prod: the true producer index; the ring's copy is for the user
+ * @seen: the consumer's index, read again only where there is no room by this one, since
+ *	whoever polls writes it meanwhile
  * @solicited: one past the last that an event was asked for by its sender, or an error
  * @stamped: its user wants to know when; fixed at creation
  */
@@ -126,6 +128,7 @@ struct xroce_cq {
 	spinlock_t lock;		/* all but dev, stamped */
 	u32 mask;
 	u32 prod;
+	u32 seen;
 	u32 solicited;
 	bool overrun;
 	bool stamped;
@@ -146,19 +149,21 @@ struct xroce_rwqe {
 /**
  * struct xroce_rq - a receive queue, a QP's own or shared
  * @lock: BH, held to copy one element, or to move all to another ring: guards
- *	@cons, @limit, @ring and @mask
+ *	@cons, @prod, @limit, @ring and @mask
  * @cons: the true consumer index
+ * @prod: the producer's, read again where there is none left, or a @limit
  * @pd: whose memory its requests may name; NULL: the QP's
  * @limit: shared: xroce_env_srq_limit() once when fewer are left, 0: never
  * @xrcd: XRC: its domain, compared only; else NULL
  * @cq: XRC: where what it receives completes
  */
 struct xroce_rq {
-	spinlock_t lock;		/* cons, limit, ring, mask */
+	spinlock_t lock;		/* cons, prod, limit, ring, mask */
 	u32 mask;
 	u32 stride;
 	u32 max_sge;
 	u32 cons;
+	u32 prod;
 	u32 limit;
 	const void *pd;
 	const void *xrcd;

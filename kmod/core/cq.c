@@ -17,6 +17,7 @@ void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev, struct xroce_ring
 	spin_lock_init(&cq->lock);
 	cq->mask = depth - 1;
 	cq->prod = 0;
+	cq->seen = 0;
 	cq->overrun = false;
 	cq->ring = ring;
 	cq->dev = dev;
@@ -73,6 +74,7 @@ int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth)
 		ring->arm = READ_ONCE(cq->ring->arm);
 		cq->ring = ring;
 		cq->mask = depth - 1;
+		cq->seen = cons;
 		err = 0;
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
@@ -117,7 +119,9 @@ bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 	spin_lock_irqsave(&cq->lock, flags);
 	ring = cq->ring;
 	/* Pairs with the consumer's release: the slot has been read. */
-	fits = !cq->overrun && cq->prod - smp_load_acquire(&ring->cons) <= cq->mask;
+	if (cq->prod - cq->seen > cq->mask)
+		cq->seen = smp_load_acquire(&ring->cons);
+	fits = !cq->overrun && cq->prod - cq->seen <= cq->mask;
 	if (!fits) {
 		overrun = !cq->overrun;
 		cq->overrun = true;

@@ -66,6 +66,7 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	if (!qp->srq && qp->rq) {
 		spin_lock(&qp->rq->lock);
 		qp->rq->cons = 0;
+		qp->rq->prod = 0;
 		xroce_ring_reset(qp->rq->ring);
 		spin_unlock(&qp->rq->lock);
 	}

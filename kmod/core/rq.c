@@ -55,6 +55,7 @@ int xroce_rq_resize(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth)
 	if (READ_ONCE(old->prod) == prod) {
 		WRITE_ONCE(ring->cons, rq->cons);
 		rq->ring = ring;
+		rq->prod = rq->cons;
 		rq->mask = mask;
 		ret = 0;
 	}
@@ -85,9 +86,11 @@ int xroce_rq_take(struct xroce_qp *qp)
 	 * Pairs with the user's release. More than there are slots is garbage:
 	 * there are none then.
 	 */
-	n = smp_load_acquire(&rq->ring->prod) - rq->cons;
-	if (n > rq->mask + 1)
-		n = 0;
+	if (rq->prod == rq->cons || rq->limit)
+		rq->prod = smp_load_acquire(&rq->ring->prod);
+	if (rq->prod - rq->cons > rq->mask + 1)
+		rq->prod = rq->cons;
+	n = rq->prod - rq->cons;
 	/* Also where nothing is left of what was there when it was set. */
 	few = n - !!n < rq->limit;
 	if (few)

@@ -180,10 +180,13 @@ static bool xroce_turn_mine(const struct xroce_qp *qp)
  */
 static void xroce_turn_end(struct xroce_qp *qp)
 {
+	int i;
+
 	if (!qp->since)
 		return;
-	cmpxchg(&qp->dev->turn[0], qp->since, 0);
-	cmpxchg(&qp->dev->turn[1], qp->since, 0);
+	for (i = 0; i < 2; i++)
+		if (READ_ONCE(qp->dev->turn[i]) == qp->since)
+			cmpxchg(&qp->dev->turn[i], qp->since, 0);
 	qp->since = 0;
 }
 
