@@ -148,7 +148,8 @@ static bool frame_by_xdp(const struct xroce_kqp *kqp)
 	       (const void *)xdp && link->xdp_fit &&
 	       READ_ONCE(ndev->xdp_features) & NETDEV_XDP_ACT_NDO_XMIT &&
 	       (READ_ONCE(ndev->num_tc) <= 1 || !frame_has_class(&kqp->qp.av)) &&
-	       kqp->qp.av.route == XROCE_ROUTE_WIRE && kqp->xdp_stuck < XROCE_XDP_STUCK;
+	       kqp->qp.av.route == XROCE_ROUTE_WIRE &&
+	       (kqp->xdp_stuck < XROCE_XDP_STUCK || kqp->xdp_cpu != smp_processor_id());
 }
 
 /**

@@ -62,7 +62,7 @@ static int xroce_ib_query_device(struct ib_device *ib, struct ib_device_attr *at
 	attr->sys_image_guid = ib->node_guid;
 	attr->max_mr_size = ~0ull;
 	attr->page_size_cap = GENMASK(31, PAGE_SHIFT);
-	attr->vendor_id = 0xffffff;	/* not an OUI: there is no vendor */
+	attr->vendor_id = 0x027872;	/* nobody's: by 0xffffff SPDK knows rdma_rxe */
 	attr->device_cap_flags = IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |
 				 IB_DEVICE_UD_AV_PORT_ENFORCE | IB_DEVICE_CURR_QP_STATE_MOD |
 				 IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |

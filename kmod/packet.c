@@ -263,15 +263,14 @@ static bool ndev_is_plain(const struct net_device *ndev)
  * @xdp: the frame
  *
  * Where there are VLANs on a netdev that takes tags off, and holds them beside the
- * frame: the stack looks there, XDP cannot.
+ * frame: the stack looks there, XDP cannot. A tag that it shows is inside that one.
  */
 bool xroce_xdp_no_tag(const struct xdp_buff *xdp)
 {
 	const struct net_device *dev = xdp->rxq->dev;
-	const struct ethhdr *eth = xdp->data;
 
 	return dev->features & (NETIF_F_HW_VLAN_CTAG_RX | NETIF_F_HW_VLAN_STAG_RX) &&
-	       !list_empty(&dev->adj_list.upper) && !eth_type_vlan(eth->h_proto);
+	       !list_empty(&dev->adj_list.upper);
 }
 
 /*

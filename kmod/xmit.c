@@ -17,13 +17,13 @@
 
 /*
  * Drivers whose ndo_xdp_xmit() takes others of its frames than the first (two), or
- * one more than it says (ionic), or that give their pages back past the lock of the pool
- * they are of (all others but one, in 6.12), or never, and do not ask whether there is
- * room (vif: xen-netfront).
+ * one more than it says (ionic), or says so of those that it drops (hv_netvsc, mana), or
+ * that give their pages back past the lock of the pool they are of (all others but one,
+ * in 6.12), or never, and do not ask whether there is room (vif: xen-netfront).
  */
 static const char *const xroce_unfit[] = {
-	"atlantic", "fec", "ionic", "rvu_nicpf", "rvu_nicvf", "sfc", "sfc_siena", "tsnep",
-	"vif",
+	"atlantic", "fec", "hv_netvsc", "ionic", "mana", "rvu_nicpf", "rvu_nicvf", "sfc",
+	"sfc_siena", "tsnep", "vif",
 };
 
 /**
@@ -159,7 +159,8 @@ static noinline u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32
 	int ret;
 
 	/* Once more, with one burst: it may have got its rings meanwhile. */
-	if (kqp->xdp_stuck >= XROCE_XDP_STUCK && ++kqp->xdp_stuck == XROCE_XDP_AGAIN)
+	if (kqp->xdp_stuck >= XROCE_XDP_STUCK && !time_before(jiffies, kqp->xdp_again) &&
+	    ++kqp->xdp_stuck == XROCE_XDP_AGAIN)
 		kqp->xdp_stuck = XROCE_XDP_STUCK - 1;
 	for (i = 0; i < n; i++) {
 		len = f[i]->len;
@@ -200,11 +201,14 @@ static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 		kqp->xdp[i] = xdp;
 	}
 	ret = ndev->netdev_ops->ndo_xdp_xmit(ndev, n, kqp->xdp, XDP_XMIT_FLUSH);
-	/* It has no room, or takes none at all, as without rings for them. */
-	if (ret > 0)
-		kqp->xdp_stuck = 0;
-	else
+	/* It has no room; or takes none, as of CPUs that have no ring: not soon again. */
+	if (ret <= 0) {
 		kqp->xdp_stuck = ret ? XROCE_XDP_STUCK : kqp->xdp_stuck + 1;
+		kqp->xdp_again = jiffies + (ret ? HZ : 0);
+		kqp->xdp_cpu = smp_processor_id();
+	} else if (kqp->xdp_stuck && kqp->xdp_cpu == smp_processor_id()) {
+		kqp->xdp_stuck = 0;	/* not always: received packets read beside it */
+	}
 	return max(ret, 0);
 }
 

@@ -234,7 +234,7 @@ struct xroce_ibcq {
  * @looping: how many of them are not yet received; raised under its lock
  * @xdp: what a burst is handed to the netdev in; its sender's
  * @xdp_stuck: bursts in a row of which the netdev took no XDP frame, then those of
- *	skbs instead; its sender's
+ *	skbs instead, those by @xdp_cpu, from @xdp_again on; its sender's
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
  * @steered: the CPU that they go to at present, while those before are on their way
  * @steered_at: when the last one went where it was to go, jiffies
@@ -265,6 +265,8 @@ struct xroce_kqp {
 	atomic_t looping;
 	struct xdp_frame *xdp[XROCE_BATCH];
 	u8 xdp_stuck;
+	int xdp_cpu;
+	unsigned long xdp_again;
 	int steer_cpu;
 	int steered;
 	unsigned long steered_at;

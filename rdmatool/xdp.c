@@ -38,6 +38,7 @@ static __printf(1, 2) bool no(const char *fmt, ...)
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
 #include <linux/magic.h>
+#include <linux/netdev.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -341,25 +342,19 @@ static const char *driver_said(const struct xlink *xl, int prog, u32 flags)
 static bool attach_why(const struct xlink *xl, int err, int prog, u32 flags)
 {
 	const char *said;
+	u64 can;
 
-	switch (err) {
-	case EBUSY:
-	case EEXIST:	/* in the other mode */
+	/* EEXIST: in the other mode */
+	if (err == EBUSY || err == EEXIST)
 		return no("%s has another XDP program", xl->ifname);
-	case EOPNOTSUPP:
-		said = driver_said(xl, prog, flags);
-		/* the kernel's own words, for a driver that has none at all */
-		if (!*said || strstr(said, "does not support XDP in native mode"))
-			return no("the driver of %s has no native XDP", xl->ifname);
-		break;
-	case EINVAL:
-	case ERANGE:
-	case E2BIG:
-		said = driver_said(xl, prog, flags);
-		break;
-	default:
+	said = driver_said(xl, prog, flags);
+	/* the kernel's own words, for a driver that has none at all */
+	if (err == EOPNOTSUPP && (strstr(said, "does not support XDP in native mode") ||
+				  (!*said && netdev_xdp_features(xl->ifindex, &can) &&
+				   !(can & NETDEV_XDP_ACT_BASIC))))
+		return no("the driver of %s has no native XDP", xl->ifname);
+	if (!*said && err != EOPNOTSUPP && err != EINVAL && err != ERANGE && err != E2BIG)
 		return no("cannot attach to %s: %s", xl->ifname, strerror(err));
-	}
 	return no("the driver of %s refuses it as it is set up now: %s", xl->ifname,
 		  *said ? said : strerror(err));
 }

@@ -57,6 +57,9 @@ bool test_capabilities(void)
 	NEED(!left, "%#llx advertised without a test",
 	     (unsigned long long)left);
 	NEED(ex.orig_attr.sys_image_guid, "no system image GUID");
+	/* SPDK takes who says 0xffffff for rdma_rxe, and trusts it less. */
+	NEED(ex.orig_attr.vendor_id && ex.orig_attr.vendor_id != 0xffffff, "vendor %#x",
+	     ex.orig_attr.vendor_id);
 	NEED(ex.orig_attr.atomic_cap == IBV_ATOMIC_GLOB, "atomics: %d",
 	     ex.orig_attr.atomic_cap);
 	return true;

@@ -10,12 +10,13 @@
 
 static int tagged(struct __sk_buff *skb, u16 tci)
 {
-	__be16 port;
+	u32 ip = skb->protocol == bpf_htons(0x8100) ? 18 : 14;
+	__be16 type, port;
 	u8 proto;
 
-	if (skb->protocol != bpf_htons(0x0800) ||
-	    bpf_skb_load_bytes(skb, 14 + 9, &proto, 1) || proto != 17 ||
-	    bpf_skb_load_bytes(skb, 14 + 20 + 2, &port, 2) || port != bpf_htons(4791))
+	if (bpf_skb_load_bytes(skb, ip - 2, &type, 2) || type != bpf_htons(0x0800) ||
+	    bpf_skb_load_bytes(skb, ip + 9, &proto, 1) || proto != 17 ||
+	    bpf_skb_load_bytes(skb, ip + 20 + 2, &port, 2) || port != bpf_htons(4791))
 		return 0;
 	bpf_skb_vlan_push(skb, bpf_htons(0x8100), tci);
 	return 0;

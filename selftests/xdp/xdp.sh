@@ -565,10 +565,10 @@ verified() {
 
 # A pingpong of which h1 sends something, and h2's QPs get nothing
 none_come() {
-	local sent got
+	local net=${1:-$V4.} sent got
 	sent=$(counter "$NS1" "$RDMA1" sent_pkts)
 	got=$(counter "$NS2" "$RDMA2" rcvd_pkts)
-	PAIR_TIMEOUT=20 verbs_pair "$V4.1" "$V4.2" ibv_rc_pingpong -n 10 && return 1
+	PAIR_TIMEOUT=20 verbs_pair "${net}1" "${net}2" ibv_rc_pingpong -n 10 && return 1
 	sent=$(($(counter "$NS1" "$RDMA1" sent_pkts) - sent))
 	got=$(($(counter "$NS2" "$RDMA2" rcvd_pkts) - got))
 	echo "$sent sent, $got received"
@@ -658,6 +658,27 @@ classes() {
 	topo_clear
 }
 
+# A netdev that takes XDP frames of no CPU, as others of some, while its peer has no
+# program; then it has one, and a QP that was sending all the while sends them again
+no_ring() {
+	local pid sent
+	topo_direct 4200
+	try "two hosts" rdma_up
+	try "no rings" n2 rdmatool link set "$RDMA2" xdp off
+	verbs_pair "$V4.1" "$V4.2" ib_write_bw -D 9 -s 4096 >"$TOPO_TMP/no_ring" 2>&1 &
+	pid=$!
+	try "sends" wait_for 20 eval '[ "$(counter "$NS1" "$RDMA1" sent_pkts)" -gt 2000 ]'
+	sent=$(xdp_sent)
+	sleep 1
+	try "by the stack what a netdev takes none of this CPU of" [ "$(xdp_sent)" = "$sent" ]
+	try "rings" n2 rdmatool link set "$RDMA2" xdp native
+	try "by XDP again" wait_for 5 eval "[ \$(xdp_sent) -gt $((sent + 1000)) ]"
+	# not in the subshell of try, whose child it is not
+	wait "$pid" && ok "and without an error" || not_ok "and without an error" \
+		"$(tail -n 3 "$TOPO_TMP/no_ring")"
+	topo_clear
+}
+
 # Tags that veth holds beside the frame, as NICs do that take them off
 vlans() {
 	local obj=$PWD/vlan9.bpf.o host
@@ -676,7 +697,9 @@ vlans() {
 	try "tags are in frames" n1 ethtool -K "$ETH1" txvlan off
 	try "tags with a priority alone" n1 tc filter add dev "$ETH1" egress \
 		bpf da obj "$obj" sec tc/priority
+	try "where none is taken off" n2 ethtool -K "$ETH2" rxvlan off rx-vlan-stag-hw-parse off
 	try "are no VLAN's, and no reason for the stack" all_in_place
+	n2 ethtool -K "$ETH2" rxvlan on rx-vlan-stag-hw-parse on
 	n1 tc filter del dev "$ETH1" egress
 	n1 ethtool -K "$ETH1" txvlan on
 	for host in "$NS1 1" "$NS2 2"; do
@@ -685,6 +708,10 @@ vlans() {
 	done
 	try "with GIDs" wait_for 20 eval \
 		'has_gid "$NS1" "$RDMA1" 198.18.7.1 && has_gid "$NS2" "$RDMA2" 198.18.7.2'
+	try "a tag beside a tag in the frame" n1 tc filter add dev "$ETH1" egress \
+		bpf da obj "$obj" sec tc
+	try "is of that VLAN, and not of the one that the frame shows" none_come 198.18.7.
+	n1 tc filter del dev "$ETH1" egress
 	try "tags beside frames" n1 tc filter add dev "$ETH1" egress \
 		bpf da obj "$obj" sec tc/egress
 	# or the stack takes for the VLAN's what came by the netdev below
@@ -734,6 +761,7 @@ else
 	with_policy
 	verified
 	classes
+	no_ring
 	vlans
 fi
 with_rxe
