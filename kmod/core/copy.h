@@ -11,10 +11,10 @@
 /* End the use of what xroce_mr_get() has returned. */
 static inline void xroce_mr_put(struct xroce_mr *mr)
 {
-	/* Pairs with the last barrier of xroce_mr_claim(). */
 	if (mr->kind == XROCE_MR) {
 		xroce_env_use_end();
 	} else {
+		/* Pairs with the last barrier of xroce_mr_claim(). */
 		smp_mb__before_atomic();
 		atomic_dec(&mr->users);
 	}
@@ -42,11 +42,11 @@ static inline struct xroce_mr *xroce_mr_get(struct xroce_qp *qp, const void *pd,
 	if (!mr)
 		return NULL;
 	xroce_env_pin();
-	/* Pairs with xroce_mr_claim(): it sees us, or we see it. */
 	if (mr->kind == XROCE_MR) {
 		xroce_env_use(mr);
 	} else {
 		atomic_inc(&mr->users);
+		/* Pairs with xroce_mr_claim(): it sees us, or we see it. */
 		smp_mb__after_atomic();
 	}
 	/* Pairs with xroce_mr_release(): the rest is as it was valid with. */

@@ -83,9 +83,8 @@ enum xroce_key_state {
  * @key: L_Key and R_Key: 24 random bits of index, 8 bits that the user steps
  * @state: &enum xroce_key_state; who makes it BUSY owns all that follows @users
  * @kind: &enum xroce_mr_kind
- * @users: placements under way, but of an XROCE_MR, which QPs of many CPUs may use:
- *	xroce_env_use(); revocation spins until there are none, which is the length of one
- *	packet's copy, since users run with BH off
+ * @users: placements under way, but of an XROCE_MR: xroce_env_use(); who revokes spins
+ *	until there are none, for one packet's copy, since users run with BH off
  * @pd: protection domain, compared only
  * @qpn: XROCE_MW_2: the QP that it was bound by
  * @iova: first address as peers and work requests name it
@@ -119,16 +118,14 @@ struct xroce_mr {
  *	the others but for @dev, and slots
  * @mask: depth - 1
  * @prod: the true producer index; the ring's copy is for the user
- * @seen: the consumer's index, read again only where there is no room by this one, since
- *	whoever polls writes it meanwhile
+ * @seen: the consumer's index, read again only where there is no room by this one
  * @solicited: one past the last that an event was asked for by its sender, or an error
  * @stamped: its user wants to know when; fixed at creation
  */
 struct xroce_cq {
 	spinlock_t lock;		/* all but dev, stamped */
 	u32 mask;
-	u32 prod;
-	u32 seen;
+	u32 prod, seen;
 	u32 solicited;
 	bool overrun;
 	bool stamped;
@@ -136,9 +133,7 @@ struct xroce_cq {
 	struct xroce_dev *dev;
 };
 
-/**
- * struct xroce_rwqe - the copy of a receive work request
- */
+/* The copy of a receive work request. */
 struct xroce_rwqe {
 	u64 wr_id;
 	u32 num_sge;
@@ -162,8 +157,7 @@ struct xroce_rq {
 	u32 mask;
 	u32 stride;
 	u32 max_sge;
-	u32 cons;
-	u32 prod;
+	u32 cons, prod;
 	u32 limit;
 	const void *pd;
 	const void *xrcd;
@@ -743,18 +737,16 @@ u64 xroce_cc_timeout(const struct xroce_req *req);
  *	the first of those has become NULL, the device had no room and it is gone.
  * xroce_env_defer(): call xroce_qp_run() soon, never from within this call.
  * xroce_env_cq_event(): run the CQ's handler soon, never from within this call.
- * xroce_env_qp(), xroce_env_mr(), xroce_env_ah(): look-up; what they return stays
- *	valid while BH stay off. A trusted QP's work request names its address handle
- *	itself.
+ * xroce_env_qp(), xroce_env_mr(), xroce_env_ah(): look-up; what they return stays valid
+ *	while BH stay off. A trusted QP's work request names its address handle itself.
  * xroce_env_srq(): look-up; what it returns stays until xroce_env_srq_put().
  * xroce_env_srq_limit(): raise the SRQ's event soon, never from within this call.
- * xroce_env_use(), xroce_env_use_end(): what region this CPU has in use, one at a time,
- *	then a full barrier; none, as a release. xroce_env_unused(): until no CPU has it.
+ * xroce_env_use(), _end(), xroce_env_unused(): what region this CPU has in use, one at a
+ *	time, then a full barrier; none, as a release; wait until no CPU has it.
  * xroce_env_local(): is the packet's destination an address of its link.
  * xroce_env_neigh(): could what came to QP 1 be answered without waiting for the
  *	sender's link-layer address; who says no sees to it that it soon can.
- * xroce_env_group(): call xroce_rx_qp() for each QP that is in the group that a
- *	multicast packet is for. Return: how many.
+ * xroce_env_group(): xroce_rx_qp() for each QP in a multicast packet's group; how many.
  * xroce_env_read(): copy from a packet's bytes, counted from the BTH.
  * xroce_env_rx_crc(): go on with a CRC over a packet's bytes.
  * trace_xroce_*(): tracepoints, which an environment may define to be nothing.

@@ -118,8 +118,9 @@ bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 	trace_xroce_completion(cq, cqe);
 	spin_lock_irqsave(&cq->lock, flags);
 	ring = cq->ring;
-	/* Pairs with the consumer's release: the slot has been read. */
+	/* Whoever polls writes it meanwhile. */
 	if (cq->prod - cq->seen > cq->mask)
+		/* Pairs with the consumer's release: the slot has been read. */
 		cq->seen = smp_load_acquire(&ring->cons);
 	fits = !cq->overrun && cq->prod - cq->seen <= cq->mask;
 	if (!fits) {

@@ -82,12 +82,10 @@ int xroce_rq_take(struct xroce_qp *qp)
 	bool few;
 
 	spin_lock(&rq->lock);
-	/*
-	 * Pairs with the user's release. More than there are slots is garbage:
-	 * there are none then.
-	 */
 	if (rq->prod == rq->cons || rq->limit)
+		/* Pairs with the user's release. */
 		rq->prod = smp_load_acquire(&rq->ring->prod);
+	/* More than there are slots is garbage: there are none then. */
 	if (rq->prod - rq->cons > rq->mask + 1)
 		rq->prod = rq->cons;
 	n = rq->prod - rq->cons;

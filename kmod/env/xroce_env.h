@@ -46,7 +46,9 @@
 struct xroce_mr;
 DECLARE_PER_CPU(const struct xroce_mr *, xroce_used);
 void xroce_env_unused(const struct xroce_mr *mr);
+/* Pairs with xroce_mr_claim(): it sees us, or we see it. */
 #define xroce_env_use(mr)	smp_store_mb(*this_cpu_ptr(&xroce_used), mr)
+/* Pairs with the last barrier of xroce_mr_claim(). */
 #define xroce_env_use_end()	smp_store_release(this_cpu_ptr(&xroce_used), NULL)
 
 /* Ring indices, atomics on user memory and times are single 64-bit accesses. */
