@@ -234,7 +234,9 @@ struct xroce_ibcq {
  * @looping: how many of them are not yet received; raised under its lock
  * @xdp: what a burst is handed to the netdev in; its sender's
  * @xdp_stuck: bursts in a row of which the netdev took no XDP frame, then those of
- *	skbs instead, those by @xdp_cpu, from @xdp_again on; its sender's
+ *	skbs instead; its sender's
+ * @xdp_cpu: the CPU of which it took none
+ * @xdp_again: from when on those of skbs count, jiffies
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
  * @steered: the CPU that they go to at present, while those before are on their way
  * @steered_at: when the last one went where it was to go, jiffies

@@ -10,8 +10,8 @@
  * @mr: the region or window
  * @state: the state it has to be in
  *
- * Spins for at most one packet's copy on each CPU. Any context with BH off, but with no
- * region in use but a window's.
+ * Spins for at most one packet's copy on each CPU. Any context with BH off that has not
+ * @mr itself in use.
  * Return: false when it is in another state.
  */
 bool xroce_mr_claim(struct xroce_mr *mr, u32 state)

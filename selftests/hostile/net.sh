@@ -317,19 +317,11 @@ floods_of() {
 
 # Where a frame has no tag it is the stack's to say where it belongs: it may
 vlans_up() {
-	local ns
-	modprobe 8021q
-	for ns in "$NS1 $ETH1 1" "$NS2 $ETH2 2"; do
-		# shellcheck disable=SC2086
-		set -- $ns
-		in_ns "$1" ip link add link "$2" name "$2.7" type vlan id 7 &&
-			in_ns "$1" ip addr add "${NET}$3/24" dev "$2.7" &&
-			in_ns "$1" ip link set "$2.7" up &&
-			in_ns "$1" sysctl -qw net.ipv4.conf.all.rp_filter=0 \
-				"net.ipv4.conf.$2.rp_filter=0" || return
-	done
-	wait_for 20 has_gid "$RNS1" "$RDMA1" "${NET}1" &&
-		wait_for 20 has_gid "$RNS2" "$RDMA2" "${NET}2"
+	vlans_add "$NET" && n1 sysctl -qw net.ipv4.conf.all.rp_filter=0 \
+		"net.ipv4.conf.$ETH1.rp_filter=0" &&
+		n2 sysctl -qw net.ipv4.conf.all.rp_filter=0 \
+			"net.ipv4.conf.$ETH2.rp_filter=0" &&
+		wait_for 20 vlans_ready "$NET"
 }
 
 MAC1=$(mac "$NS1" "$ETH1") MAC2=$(mac "$NS2" "$ETH2") OTHER=02:00:00:00:00:09

@@ -27,16 +27,9 @@ verbs() {
 
 topo_direct 4500
 label="xroce $XROCE_XDP"
-for host in "$NS1 $ETH1 1" "$NS2 $ETH2 2"; do
-	# shellcheck disable=SC2086
-	set -- $host
-	in_ns "$1" ip link add link "$2" name "$2.7" type vlan id 7
-	in_ns "$1" ip addr add "198.18.7.$3/24" dev "$2.7"
-	in_ns "$1" ip link set "$2.7" up
-done
+vlans_add 198.18.7.
 rdma_devices "$label"
-vlan_gids() { has_gid "$NS1" "$RDMA1" 198.18.7.1 && has_gid "$NS2" "$RDMA2" 198.18.7.2; }
-try "$label: GIDs of the VLANs" wait_for 20 vlan_gids
+try "$label: GIDs of the VLANs" wait_for 20 vlans_ready 198.18.7.
 results "$label" verbs "$RDMA1" "$RDMA2"
 results "$label, one device" verbs "$RDMA1" "$RDMA1"
 tap_end

@@ -226,6 +226,19 @@ map_of() {
 	return 1
 }
 
+# vlan_add NAMESPACE NETDEV ADDRESS - VLAN 7 on it
+vlan_add() {
+	in_ns "$1" ip -batch - <<-END
+		link add link $2 name $2.7 type vlan id 7
+		addr add $3/24 dev $2.7
+		link set $2.7 up
+	END
+}
+# vlans_add NET - of both hosts, with NET1 and NET2
+vlans_add() { vlan_add "$NS1" "$ETH1" "${1}1" && vlan_add "$NS2" "$ETH2" "${1}2"; }
+# vlans_ready NET - their devices have these addresses
+vlans_ready() { has_gid "$RNS1" "$RDMA1" "${1}1" && has_gid "$RNS2" "$RDMA2" "${1}2"; }
+
 # rdma_add NAMESPACE TYPE NAME NETDEV [XDP MODE]
 rdma_add() {
 	if [ "$2" = xroce ]; then

@@ -26,10 +26,6 @@ UNLOADS=${XROCE_LIFE_UNLOADS:-$UNLOADS}
 # What traffic survives comes a tenth as often as what ends it
 PAUSES=$(((ENDS + 9) / 10))
 
-# An outage is shorter than all retries, of many at once too, and on a kernel that
-# checks everything
-survive=18
-[ "$PAIRS" -le 2 ] && [ ! -e /sys/kernel/debug/kmemleak ] || survive=20
 # What ends one side alone the other learns of by its retries, eight times this long
 OVER=18
 

@@ -26,14 +26,9 @@ modprobe -a bonding 8021q
 n1 ip link add bond0 type bond mode active-backup miimon 50
 n1 ip link set eth0 master bond0
 ETH1=bond0
-for host in "$NS1 bond0 1" "$NS2 eth0 2"; do
-	# shellcheck disable=SC2086
-	set -- $host
-	addresses "$1" "$2" "$3"
-	in_ns "$1" ip link add link "$2" name "$2.7" type vlan id 7
-	in_ns "$1" ip addr add "198.18.7.$3/24" dev "$2.7"
-	in_ns "$1" ip link set "$2.7" up
-done
+addresses "$NS1" bond0 1
+addresses "$NS2" eth0 2
+vlans_add 198.18.7.
 topo_reach
 
 pings() {

@@ -24,13 +24,13 @@ DEVTYPE=xroce
 topo_need rdmatool ethtool ib_write_bw
 label="$XROCE_NIC $XROCE_XDP"
 # in parts only virtio_net takes what is longer than a page
-LARGE=9000 V4V=198.18.7
+LARGE=9000 VLANS=198.18.7.
 
 # At an MTU that its driver has no native XDP for the tool repeats what the driver says,
 # and there is no link; at any other it is made
 large() {
 	local out
-	n1 ip link set "$ETH1" mtu "$LARGE" && n2 ip link set "$ETH2" mtu "$LARGE" || return
+	eval "$(rc_mtu "$LARGE")" || return
 	if out=$(n1 rdmatool link add "$RDMA1" netdev "$ETH1" xdp "$XROCE_XDP" 2>&1); then
 		n1 rdmatool link del "$RDMA1" && [ "$(may_large)" = yes ]
 		return
@@ -46,7 +46,6 @@ may_large() {
 	*)				echo yes ;;
 	esac
 }
-smaller() { n1 ip link set "$ETH1" mtu "$1" && n2 ip link set "$ETH2" mtu "$1"; }
 
 # UC, which nothing sends again, wants room for a message of 400 packets
 roomy() {
@@ -89,18 +88,8 @@ beside() {
 }
 
 vlans() {
-	local end
-	modprobe 8021q
-	for end in "$NS1 $ETH1 1" "$NS2 $ETH2 2"; do
-		# shellcheck disable=SC2086
-		set -- $end
-		ip -n "$1" link add link "$2" name "$2.7" type vlan id 7 &&
-			ip -n "$1" addr add "$V4V.$3/24" dev "$2.7" &&
-			ip -n "$1" link set "$2.7" up || return
-	done
-	wait_for 20 has_gid "$RNS1" "$RDMA1" "$V4V.1" &&
-		wait_for 20 has_gid "$RNS2" "$RDMA2" "$V4V.2" &&
-		wait_for 20 n1 ping -c 1 -W 1 "$V4V.2"
+	vlans_add "$VLANS" && wait_for 20 vlans_ready "$VLANS" &&
+		wait_for 20 n1 ping -c 1 -W 1 "${VLANS}2"
 }
 
 # At auto as well, which takes native but where a driver is known to lose the program
@@ -118,7 +107,7 @@ by_itself() {
 topo_direct 1500
 try "$label: an MTU of $LARGE" large
 # the most that all take natively
-try "$label: of 3000" smaller 3000
+try "$label: of 3000" eval "$(rc_mtu 3000)"
 try "$label: room" roomy
 wait_for 20 n1 ping -c 1 -W 1 "$V6:2"
 rdma_devices "$label"
@@ -135,9 +124,9 @@ measure "$label: datagrams, which way" \
 try "$label: VLANs" vlans
 [ "$XROCE_NIC" = virtio-net-pci ] ||
 	measure "$label: WRITEs in a VLAN whose tag is beside the frame, which way" \
-		beside went verbs_pair "$V4V.1" "$V4V.2" ib_write_bw -n 500 -s 65536
+		beside went verbs_pair "${VLANS}1" "${VLANS}2" ib_write_bw -n 500 -s 65536
 measure "$label: WRITEs in a VLAN, which way" \
-	went verbs_pair "$V4V.1" "$V4V.2" ib_write_bw -n 500 -s 65536
+	went verbs_pair "${VLANS}1" "${VLANS}2" ib_write_bw -n 500 -s 65536
 measure "$label: datagrams in a VLAN, which way" \
-	went verbs_pair "$V4V.1" "$V4V.2" ibv_ud_pingpong -e -c -n 6000 -s 1000
+	went verbs_pair "${VLANS}1" "${VLANS}2" ibv_ud_pingpong -e -c -n 6000 -s 1000
 tap_end

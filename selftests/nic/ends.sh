@@ -25,9 +25,6 @@ topo_need rdmatool ethtool
 
 # Once each in `make test`, whose life is in one mode of namespaces
 times=$((COUNT < 4 ? 1 : 3))
-# An outage is shorter than all retries, on a kernel that checks everything too
-survive=18
-[ ! -e /sys/kernel/debug/kmemleak ] || survive=20
 
 # life.sh's netdevs: each as often as its driver has it anew
 netdevs() {

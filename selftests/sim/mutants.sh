@@ -345,6 +345,7 @@ bug bad-bound copy 'va - mr->iova <= mr->length - len' \
 	'va - mr->iova <= mr->length'
 bug any-pd copy 'mr->pd == pd &&' ''
 bug any-right copy '(mr->access & access) == access &&' ''
+bug use-kept copy 'xroce_env_use_end();' ';'
 bug revoked-used copy 'smp_load_acquire(&mr->state) == XROCE_KEY_VALID &&' ''
 bug qp-right-ignored resp ' || !(qp->access & XROCE_REMOTE_READ))' ')'
 bug receive-overflow resp \

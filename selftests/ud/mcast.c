@@ -82,7 +82,8 @@ static bool attach(struct ep *e, const union ibv_gid *gid, bool on)
 
 	NEED(!err, "%s: %s", on ? "attach" : "detach", strerror(err));
 	/* Some drivers, as virtio_net, tell their NIC of a group a little later. */
-	usleep(on ? 100000 : 0);
+	if (on)
+		usleep(100000);
 	return true;
 }
 

@@ -658,24 +658,24 @@ classes() {
 	topo_clear
 }
 
-# A netdev that takes XDP frames of no CPU, as others of some, while its peer has no
-# program; then it has one, and a QP that was sending all the while sends them again
-no_ring() {
+# A veth takes XDP frames while its peer has a program; a QP that was sending before it had
+# one sends them from then on
+peers_program() {
 	local pid sent
 	topo_direct 4200
 	try "two hosts" rdma_up
-	try "no rings" n2 rdmatool link set "$RDMA2" xdp off
-	verbs_pair "$V4.1" "$V4.2" ib_write_bw -D 9 -s 4096 >"$TOPO_TMP/no_ring" 2>&1 &
+	try "the peer has no program" n2 rdmatool link set "$RDMA2" xdp off
+	verbs_pair "$V4.1" "$V4.2" ib_write_bw -D 9 -s 4096 >"$TOPO_TMP/sends" 2>&1 &
 	pid=$!
 	try "sends" wait_for 20 eval '[ "$(counter "$NS1" "$RDMA1" sent_pkts)" -gt 2000 ]'
 	sent=$(xdp_sent)
 	sleep 1
-	try "by the stack what a netdev takes none of this CPU of" [ "$(xdp_sent)" = "$sent" ]
-	try "rings" n2 rdmatool link set "$RDMA2" xdp native
+	try "all by the stack" [ "$(xdp_sent)" = "$sent" ]
+	try "the peer has one" n2 rdmatool link set "$RDMA2" xdp native
 	try "by XDP again" wait_for 5 eval "[ \$(xdp_sent) -gt $((sent + 1000)) ]"
 	# not in the subshell of try, whose child it is not
 	wait "$pid" && ok "and without an error" || not_ok "and without an error" \
-		"$(tail -n 3 "$TOPO_TMP/no_ring")"
+		"$(tail -n 3 "$TOPO_TMP/sends")"
 	topo_clear
 }
 
@@ -706,8 +706,7 @@ vlans() {
 		ip -n "${host% *}" addr add "198.18.7.${host#* }/24" dev eth0.7
 		ip -n "${host% *}" link set eth0.7 up
 	done
-	try "with GIDs" wait_for 20 eval \
-		'has_gid "$NS1" "$RDMA1" 198.18.7.1 && has_gid "$NS2" "$RDMA2" 198.18.7.2'
+	try "with GIDs" wait_for 20 vlans_ready 198.18.7.
 	try "a tag beside a tag in the frame" n1 tc filter add dev "$ETH1" egress \
 		bpf da obj "$obj" sec tc
 	try "is of that VLAN, and not of the one that the frame shows" none_come 198.18.7.
@@ -761,7 +760,7 @@ else
 	with_policy
 	verified
 	classes
-	no_ring
+	peers_program
 	vlans
 fi
 with_rxe
