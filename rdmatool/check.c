@@ -389,6 +389,8 @@ static void check_mtu(const struct netdev *dev)
 struct addrs {
 	u32 all;
 	u32 global;
+	char first[INET6_ADDRSTRLEN];	/* GID 0 */
+	bool has_first;
 };
 
 static void count_addr(const char *addr, bool global, void *arg)
@@ -397,33 +399,41 @@ static void count_addr(const char *addr, bool global, void *arg)
 
 	n->all++;
 	n->global += global;
+	n->has_first |= !strcmp(addr, n->first);
 }
 
 static void check_gids(const struct netdev *dev, const struct xlink *xl)
 {
 	const struct rdev *rdev;
 	struct addrs n = {};
-	int gids;
+	bool others;
+	int gids = 0;
 
-	netdev_addrs(dev->ifindex, count_addr, &n);
 	if (xl) {
 		rdev = rdev_find(xl->name);
-		gids = rdev ? gid_count(rdev, 1) : -1;
+		gids = rdev ? gid_count(rdev, 1, n.first) : -1;
 		if (gids < 0)
 			return;		/* went away meanwhile */
-		n.all = gids;
 	}
-	if (!n.all)
+	netdev_addrs(dev->ifindex, count_addr, &n);
+	/* The kernel makes GID 0 of the MAC, whether IP has that address or not. */
+	others = gids > (int)n.all + !n.has_first;	/* of netdevs above this one */
+	if (!n.all && !others)
 		row(FAIL, "gid", dev->name,
 		    text("ip addr add ADDRESS/PREFIX dev %s", dev->name),
-		    "no GID: it has no IP address");
-	else if (!n.global)
+		    "no GID that peers reach: it has no IP address");
+	else if (!n.global && !others)
 		row(WARN, "gid", dev->name,
 		    text("ip addr add ADDRESS/PREFIX dev %s", dev->name),
 		    "only link-local addresses: peers must name theirs with a scope");
 	else
-		row(OK, "gid", dev->name, NULL, "%u %s", n.all,
+		row(OK, "gid", dev->name, NULL, "%u %s", xl ? (u32)gids : n.all,
 		    xl ? "GIDs" : "addresses, a GID each");
+	if (*n.first && n.all && !n.has_first)
+		row(WARN, "gid", dev->name,
+		    text("ip addr add %s/64 dev %s, or tell programs another index",
+			 n.first, dev->name),
+		    "nobody answers for GID 0, %s, which IP does not have", n.first);
 }
 
 /* An adapter that speaks RoCE itself keeps what comes for it, whoever is above. */

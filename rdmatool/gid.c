@@ -88,15 +88,23 @@ static void show_port(const struct rdev *dev, u32 port)
 
 /**
  * gid_count() - how many RoCEv2 GIDs a port has, -1 when its device has gone
+ * @dev: the device
+ * @port: the port
+ * @first: GID 0, which programs take that are told none; "" where there is none
  */
-int gid_count(const struct rdev *dev, u32 port)
+int gid_count(const struct rdev *dev, u32 port, char first[INET6_ADDRSTRLEN])
 {
 	int dir = port_dir(dev, port), n = 0;
+	struct in6_addr gid;
 	char type[128];
 	u32 i;
 
+	*first = 0;
 	if (dir < 0)
 		return -1;
+	if (entry(type, sizeof(type), dir, "gids", 0) &&
+	    inet_pton(AF_INET6, type, &gid) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&gid))
+		inet_ntop(AF_INET6, &gid, first, INET6_ADDRSTRLEN);
 	for (i = 0; entry(type, sizeof(type), dir, "gid_attrs/types", i); i++)
 		n += !strcmp(type, "RoCE v2");
 	close(dir);

@@ -8,6 +8,7 @@
 
 #include <linux/netlink.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <time.h>
 #include <netlink/attr.h>
 #include <netlink/msg.h>
@@ -184,7 +185,7 @@ int port_netdev(const struct rdev *dev, u32 port, char ifname[IFNAMSIZ]);
 bool rdev_is_over(const struct rdev *dev, u32 ifindex);
 
 /* gid.c */
-int gid_count(const struct rdev *dev, u32 port);
+int gid_count(const struct rdev *dev, u32 port, char first[INET6_ADDRSTRLEN]);
 
 /* xdp.c: the XDP program; false with a reason in xdp_why() */
 bool xdp_load(const struct xlink *xl);

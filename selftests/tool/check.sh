@@ -49,6 +49,8 @@ hidden() {
 		bash -c 'mount -t tmpfs none "$1" && exec rdmatool -j check' - "$1"
 }
 
+gid0() { n1 rdmatool -j gid show "$RDMA1" | jq -r '.[] | select(.index == 0) | .gid'; }
+
 all_ok() {
 	local out
 	out=$(n1 rdmatool -j check "$V4.2" "$V6:2") || echo "it failed"
@@ -83,6 +85,10 @@ n1 ip link set dev eth0 up
 check1 "no addresses" fail gid "ip addr add" 1
 addresses "$NS1" eth0 1
 check1 "addresses" ok gid "addresses, a GID each" 0
+n1 ip link set dev eth0 addrgenmode eui64
+n1 ip link set dev eth0 down
+n1 ip link set dev eth0 up
+addresses "$NS1" eth0 1
 finds "module not installed" fail module "make install" 1 \
 	hidden /lib/modules
 finds "provider not installed" fail provider "xroce.driver" 1 \
@@ -180,8 +186,14 @@ rdma_down2() { n2 rdmatool link del "$RDMA2"; }
 try "the peer's link goes" rdma_down2
 check1 "a peer where nobody listens" fail peer "nobody listens" 1 "$V4.2"
 check1 "and by IPv6" fail peer "nobody listens" 1 "$V6:2"
+n1 ip addr del "$(gid0)/64" dev eth0
+check1 "GID 0 is not IP's" warn gid "ip addr add $(gid0)/64 dev eth0" 0
+check1 "but others are" ok gid "3 GIDs" 0
 n1 ip addr flush dev eth0
-check1 "no address" warn gid "only link-local" 0
+n1 ip addr add "$(gid0)/64" dev eth0 nodad
+check1 "a link-local address" warn gid "only link-local" 0
+n1 ip addr flush dev eth0
+check1 "no address" fail gid "no IP address" 1
 n2 ip link set dev eth0 down
 check1 "no carrier" fail state "no carrier" 1
 n1 ip link set dev eth0 down
