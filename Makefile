@@ -11,7 +11,7 @@ KVER ?= $(shell uname -r)
 KDIR ?= /lib/modules/$(KVER)/build
 MODULES = kmod/xroce.ko kmod/xroce_bell.ko
 MODDIR = $(DESTDIR)/lib/modules/$(KVER)/updates
-VERSION = $(shell sed -n 's/^\#define XROCE_VERSION.*"\(.*\)"/\1/p' kmod/xroce.h)
+VERSION = $(shell sed -n 's/^\#define XROCE_VERSION.*"\(.*\)"/\1/p' include/xroce/link.h)
 DKMS_SRC = $(DESTDIR)/usr/src/xroce
 # What DKMS has, of whatever version, goes; it says itself what it does not know
 no_dkms = for d in $(wildcard $(DKMS_SRC)-*); do \
@@ -133,8 +133,6 @@ bench:
 
 profile:
 	@scripts/profile $(SPEC)
-
-export CMD KERNEL ROOT NIC HOSTS SMP TURNS MEM ICOUNT TIMEOUT NOBUILD ALLOW_SPLAT CMDLINE RESULTS QUICK BASIC KINDS
 
 .PHONY: all kmod userlib bpf rdmatool install dkms uninstall clean distclean
 .PHONY: guest shell demo debug-kernel check test test-all peers bench profile

@@ -125,7 +125,7 @@ static int xroce_ib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flag
 {
 	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
 	struct xroce_cq *cq = &to_kcq(ib)->cq;
-	bool missed, event = false;
+	bool event, missed;
 	unsigned long irq;
 	u32 cons;
 
@@ -137,8 +137,7 @@ static int xroce_ib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flag
 		WRITE_ONCE(cq->ring->arm, XROCE_ARM_SOLICITED);
 	cons = READ_ONCE(cq->ring->cons);
 	missed = cq->prod != cons;
-	if (missed && ib->uobject)
-		event = xroce_cq_armed(cq->ring, (s32)(cq->solicited - cons) > 0);
+	event = ib->uobject && xroce_cq_missed(cq, cons);
 	spin_unlock_irqrestore(&cq->lock, irq);
 	if (event)
 		xroce_env_cq_event(cq);

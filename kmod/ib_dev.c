@@ -15,9 +15,6 @@
  */
 #define XROCE_NIC_RD_ATOMIC	16
 
-/* IPv6, UDP, BTH, XRCETH, RETH, immediate and ICRC around a payload. */
-#define XROCE_OVERHEAD	(40 + 8 + 12 + 4 + 16 + 4 + 4)
-
 /* ib_core makes three files of each, for each namespace that sees the device. */
 static unsigned int xroce_gids = XROCE_GID_TBL_LEN;
 
@@ -43,13 +40,7 @@ MODULE_PARM_DESC(gids, "length of the GID table of links made from now on, 1 to 
  */
 u32 xroce_link_mtu(const struct xroce_link *link)
 {
-	u32 room = READ_ONCE(link->ndev->mtu);
-	u32 mtu;
-
-	for (mtu = 4096; mtu >= 256; mtu /= 2)
-		if (mtu + XROCE_OVERHEAD <= room)
-			return mtu;
-	return 0;
+	return xroce_mtu_of(READ_ONCE(link->ndev->mtu));
 }
 
 static int xroce_ib_query_device(struct ib_device *ib, struct ib_device_attr *attr,
@@ -237,11 +228,13 @@ static int xroce_ib_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 /* That it is one is all that is asked of an XRC domain. */
 static int xroce_ib_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 {
-	return 0;
+	return atomic_add_unless(&to_xlink(xrcd->device)->xrcds, 1, XROCE_MAX_XRCD) ?
+	       0 : -ENOMEM;
 }
 
 static int xroce_ib_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 {
+	atomic_dec(&to_xlink(xrcd->device)->xrcds);
 	return 0;
 }
 

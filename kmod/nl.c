@@ -137,21 +137,23 @@ static int put_steer(struct sk_buff *skb, struct xroce_link *link)
 static int put_link(struct sk_buff *skb, struct xroce_link *link, u32 portid, u32 seq, int flags)
 {
 	void *hdr = genlmsg_put(skb, portid, seq, &xroce_nl_family, flags, XROCE_CMD_LINK_GET);
+	int err;
 
 	if (!hdr)
 		return -EMSGSIZE;
 	/* Not dev_name(), whose memory a rename frees. */
-	if (nla_put_string(skb, XROCE_A_LINK_DEV_NAME, link->ib.name) ||
-	    nla_put_u32(skb, XROCE_A_LINK_DEV_INDEX, link->ib.index) ||
-	    nla_put_u32(skb, XROCE_A_LINK_IFINDEX, link->ndev->ifindex) ||
-	    nla_put_string(skb, XROCE_A_LINK_IFNAME, link->ndev->name) ||
-	    nla_put_u32(skb, XROCE_A_LINK_ROCE_MTU, xroce_link_mtu(link)) ||
-	    nla_put_u32(skb, XROCE_A_LINK_CWND_INIT, link->dev.cwnd_init) ||
-	    nla_put_u32(skb, XROCE_A_LINK_CWND_MAX, link->dev.cwnd_max) ||
-	    nla_put_u32(skb, XROCE_A_LINK_CNP_GAP, link->dev.cnp_gap) ||
-	    put_xdp(skb, link) || put_steer(skb, link)) {
+	err = nla_put_string(skb, XROCE_A_LINK_DEV_NAME, link->ib.name) ?:
+	      nla_put_u32(skb, XROCE_A_LINK_DEV_INDEX, link->ib.index) ?:
+	      nla_put_u32(skb, XROCE_A_LINK_IFINDEX, link->ndev->ifindex) ?:
+	      nla_put_string(skb, XROCE_A_LINK_IFNAME, link->ndev->name) ?:
+	      nla_put_u32(skb, XROCE_A_LINK_ROCE_MTU, xroce_link_mtu(link)) ?:
+	      nla_put_u32(skb, XROCE_A_LINK_CWND_INIT, link->dev.cwnd_init) ?:
+	      nla_put_u32(skb, XROCE_A_LINK_CWND_MAX, link->dev.cwnd_max) ?:
+	      nla_put_u32(skb, XROCE_A_LINK_CNP_GAP, link->dev.cnp_gap) ?:
+	      put_xdp(skb, link) ?: put_steer(skb, link);
+	if (err) {
 		genlmsg_cancel(skb, hdr);
-		return -EMSGSIZE;
+		return err;
 	}
 	genlmsg_end(skb, hdr);
 	return 0;

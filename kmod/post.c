@@ -2,7 +2,7 @@
 /*
  * Doorbells of users, whose posting and polling is their own, and the posts and
  * polls of kernel consumers, in rings like those. Any context, interrupts off
- * included; each queue's post or poll lock makes one at a time.
+ * included; a QP's post lock and a CQ's poll lock make one at a time.
  */
 #include "xroce.h"
 

@@ -241,7 +241,7 @@ static struct xroce_table *const tables[] = {
 
 static int table_init(struct xroce_table *t)
 {
-	xa_init(&t->xa);
+	xa_init_flags(&t->xa, XA_FLAGS_ACCOUNT);
 	spin_lock_init(&t->lock);
 	t->bucket = kvcalloc(XROCE_BUCKETS, sizeof(*t->bucket), GFP_KERNEL);
 	return t->bucket ? 0 : -ENOMEM;

@@ -25,6 +25,7 @@
 #include <rdma/uverbs_ioctl.h>
 
 #include <xroce/frame.h>
+#include <xroce/link.h>
 #include <xroce/trace.h>
 #include <xroce/xdp.h>
 
@@ -33,8 +34,6 @@
 #include "core/core.h"
 #include "trace.h"
 
-#define XROCE_VERSION		"0.1.0"
-#define XROCE_FW_VERSION	(0ull << 32 | 1u << 16 | 0)
 /* A GID index has 8 bits in an address vector. */
 #define XROCE_GID_TBL_LEN	256
 #define XROCE_MAX_QP		1048576
@@ -44,16 +43,13 @@
 #define XROCE_MAX_MR		1048576	/* regions and windows */
 #define XROCE_MAX_FAST_PAGES	1024
 #define XROCE_MAX_PD		1048576
+#define XROCE_MAX_XRCD		65536
 #define XROCE_MAX_AH		1048576
 #define XROCE_MAX_SRQ		1048576
 #define XROCE_MAX_GROUP		8192
 #define XROCE_MAX_GROUP_QP	1024
 /* A user may ask for more than there is, and nobody is killed for that. */
 #define XROCE_GFP_QUEUE	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-/* More than a network holds in flight is only loss: a window of packets. */
-#define XROCE_CWND_INIT		64
-#define XROCE_CWND_MAX		1024
-#define XROCE_CNP_GAP		50000	/* ns */
 
 struct bpf_link;
 struct dma_buf;
@@ -85,6 +81,7 @@ enum { XROCE_TABLE_QPS, XROCE_TABLE_MRS, XROCE_TABLE_AHS, XROCE_TABLE_SRQS, XROC
  * @steer: what the XDP program does with packets, see nl.c
  * @steers: whether any CPU is in it
  * @pds: protection domains there are
+ * @xrcds: XRC domains there are
  * @cqs: completion queues there are
  * @srqs: shared receive queues there are
  * @used: objects there are, by table (table.c)
@@ -108,6 +105,7 @@ struct xroce_link {
 	struct cpumask steer;
 	bool steers;
 	atomic_t pds;
+	atomic_t xrcds;
 	atomic_t cqs;
 	atomic_t srqs;
 	atomic_t used[XROCE_TABLES];
@@ -201,7 +199,7 @@ struct xroce_kcq {
 	struct ib_cq *ib;
 	struct xroce_umem_ring *ring;
 	int cpu;
-	spinlock_t poll_lock;		/* kernel consumers: one poll */
+	spinlock_t poll_lock;		/* cons of the ring */
 	struct mutex resize;		/* ring */
 	refcount_t users;
 	atomic_t events;
@@ -225,7 +223,7 @@ struct xroce_ibcq {
  *	for the timer: kqp_destroy() waits for it
  * @queued: in a CPU's work list
  * @events: bits by &enum xroce_event: events to be raised by the next run
- * @mutex: one modify at a time; guards @attr
+ * @mutex: one modify at a time
  * @attr: attributes as last set, for query
  * @post_lock: kernel consumers: one post at a time, to either queue
  * @poller: looks at its send queue, or NULL; fixed once it is there
@@ -252,7 +250,7 @@ struct xroce_kqp {
 	struct xroce_rwqe rwqe;
 	struct xroce_umem_ring *sq_ring;
 	struct xroce_umem_ring *rq_ring;
-	struct mutex mutex;		/* one modify at a time; attr */
+	struct mutex mutex;		/* attr */
 	struct ib_qp_attr attr;
 	refcount_t users;
 	atomic_t queued;
@@ -260,7 +258,7 @@ struct xroce_kqp {
 	struct llist_node work;
 	struct hrtimer timer;
 	struct completion gone;
-	spinlock_t post_lock;		/* kernel consumers: one post */
+	spinlock_t post_lock;		/* prod of the rings */
 	struct xroce_poller *poller;
 	struct list_head poll_node;
 	struct xroce_work *loop_work;
@@ -299,7 +297,7 @@ struct xroce_ksrq {
 	struct llist_node work;
 	struct completion gone;
 	struct mutex modify;		/* ring */
-	spinlock_t post_lock;		/* kernel consumers: one post */
+	spinlock_t post_lock;		/* prod of the rings */
 	struct rcu_head rcu;
 };
 
@@ -552,11 +550,6 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx);
 static inline void xroce_l3_dgid(const u8 *l3, union ib_gid *gid)
 {
 	xroce_l3_gid(l3, *l3 >> 4, 1, gid->raw);
-}
-
-static inline u32 xroce_l3_len(const u8 *l3)
-{
-	return *l3 >> 4 == 4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 }
 
 static inline u8 xroce_l3_dsfield(const u8 *l3)

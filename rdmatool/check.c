@@ -25,7 +25,6 @@
 
 #include "rdmatool.h"
 
-#define OVERHEAD	88	/* of a packet around its payload, at most */
 #define MEMLOCK_ENOUGH	(64ul << 20)
 
 enum verdict {
@@ -366,11 +365,9 @@ static void check_xdp(const struct netdev *dev, const struct xlink *xl)
 
 static void check_mtu(const struct netdev *dev)
 {
-	u32 roce = 4096;
+	u32 roce = xroce_mtu_of(dev->mtu);
 
-	while (roce >= 256 && roce + OVERHEAD > dev->mtu)
-		roce /= 2;
-	if (roce < 256)
+	if (!roce)
 		row(FAIL, "mtu", dev->name,
 		    text("ip link set dev %s mtu 1500", dev->name),
 		    "%u is too small for any RoCE MTU", dev->mtu);
@@ -381,7 +378,7 @@ static void check_mtu(const struct netdev *dev)
 	else if (roce < 4096)
 		row(OK, "mtu", dev->name, NULL,
 		    "%u: RoCE MTU %u (4096 from %u on)", dev->mtu, roce,
-		    4096 + OVERHEAD);
+		    4096 + XROCE_OVERHEAD);
 	else
 		row(OK, "mtu", dev->name, NULL, "%u: RoCE MTU %u", dev->mtu, roce);
 }
@@ -593,7 +590,7 @@ static void check_peer(const struct peer *peer, const struct netdev *devs,
 		    "does not answer: %s", strerror(-err));
 		return;
 	}
-	len = xl && xl->roce_mtu ? xl->roce_mtu + OVERHEAD : dev->mtu;
+	len = xl && xl->roce_mtu ? xl->roce_mtu + XROCE_OVERHEAD : dev->mtu;
 	err = peer_echo(peer, len);
 	if (err)
 		row(FAIL, "peer", peer->text,

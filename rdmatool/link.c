@@ -362,6 +362,21 @@ static void link_del(int argc, char **argv)
 	nldev_del(argv[0], rdev_get(argv[0])->index);
 }
 
+/**
+ * steer_check() - may packets of a link be steered; it ends, or warns, if not
+ * @what: the command
+ * @xl: the link
+ */
+void steer_check(const char *what, const struct xlink *xl)
+{
+	if (xl->xdp_mode == XROCE_XDP_MODE_OFF)
+		fail("%s: steering is the XDP program's, and the link runs without (try: rdmatool link set %s xdp auto)",
+		     what, xl->name);
+	if (xl->xdp_mode == XROCE_XDP_MODE_GENERIC)
+		warn("link %s: xdp is generic: packets stay where they are until it is native",
+		     xl->name);
+}
+
 /*
  * CPUs must be in the program's map before packets are sent to them, and stay
  * there until no packet is.
@@ -371,13 +386,8 @@ static void set_steer(const struct xlink *xl, const char *list)
 	struct nl_msg *msg;
 	int err;
 
-	if (xl->xdp_mode == XROCE_XDP_MODE_OFF && *list)
-		fail("link set %s: steering is the XDP program's, and the link "
-		     "runs without (try: rdmatool link set %s xdp auto)",
-		     xl->name, xl->name);
-	if (xl->xdp_mode == XROCE_XDP_MODE_GENERIC && *list)
-		warn("link %s: xdp is generic: packets stay where they are until it is native",
-		     xl->name);
+	if (*list)
+		steer_check("link set", xl);
 	msg = xroce_msg(XROCE_CMD_LINK_SET, 0);
 	put_str(msg, XROCE_A_LINK_DEV_NAME, xl->name);
 	put_str(msg, XROCE_A_LINK_STEER, list);

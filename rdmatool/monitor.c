@@ -129,26 +129,6 @@ static void read_devices(struct nl_sock *sk)
 static struct xroce_monitor *skel;
 static struct ring_buffer *rb;
 
-static const char *wc_name(u8 status)
-{
-	static const char *const names[] = {
-		[1] = "local length error",
-		[2] = "local QP operation error",
-		[4] = "local protection error",
-		[5] = "flushed",
-		[7] = "bad response",
-		[8] = "local access error",
-		[9] = "remote invalid request",
-		[10] = "remote access error",
-		[11] = "remote operation error",
-		[12] = "transport retries exceeded",
-		[13] = "RNR retries exceeded",
-	};
-
-	return status < ARRAY_SIZE(names) && names[status] ? names[status] :
-							     "other";
-}
-
 static int on_qp(void *arg, void *data, size_t size)
 {
 	const struct xroce_qp_event *e = data;
@@ -169,7 +149,7 @@ static int on_qp(void *arg, void *data, size_t size)
 		out_uint("rnr_retries", e->rnr_retries);
 	} else {
 		if (e->status)
-			out_str("status", wc_name(e->status));
+			out_str("status", wc_status_name(e->status));
 		if (e->nak)
 			out_str("nak", nak_name(e->nak));
 		if (!e->status && !e->nak)

@@ -34,8 +34,17 @@ static const char *const wc_statuses[] = {
 	"none", "local-length", "local-qp-operation", "local-eec-operation",
 	"local-protection", "flushed", "window-bind", "bad-response",
 	"local-access", "remote-invalid-request", "remote-access",
-	"remote-operation", "transport-retries", "rnr-retries",
+	"remote-operation", "transport-retries", "rnr-retries", [21] = "general",
 };
+
+/**
+ * wc_status_name() - of an enum ib_wc_status
+ */
+const char *wc_status_name(u8 status)
+{
+	return status < ARRAY_SIZE(wc_statuses) && wc_statuses[status] ?
+	       wc_statuses[status] : "other";
+}
 
 static const char *const mig_states[] = { "MIGRATED", "REARM", "ARMED" };
 
@@ -305,13 +314,7 @@ static void qp_set(int argc, char **argv)
 	if (!strcmp(steer, "off")) {
 		put_flag(msg, XROCE_A_QP_STEER_LINK);
 	} else {
-		if (xl.xdp_mode == XROCE_XDP_MODE_OFF)
-			fail("qp set: steering is the XDP program's, and the "
-			     "link runs without (try: rdmatool link set %s "
-			     "xdp auto)", name);
-		if (xl.xdp_mode == XROCE_XDP_MODE_GENERIC)
-			warn("link %s: xdp is generic: packets stay where they "
-			     "are until it is native", name);
+		steer_check("qp set", &xl);
 		put_u32(msg, XROCE_A_QP_STEER_CPU, cpu);
 		snprintf(list, sizeof(list), "%u", cpu);
 		if (!xdp_steer(&xl, list))

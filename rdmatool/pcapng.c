@@ -111,7 +111,7 @@ struct ng_file *ng_open(const char *path, const char *name, const char *what)
 	put_32(ng, 1);			/* version 1.0 */
 	put_32(ng, ~0u);		/* of any length */
 	put_32(ng, ~0u);
-	opt_str(ng, NG_SHB_APPL, "rdmatool " RDMATOOL_VERSION);
+	opt_str(ng, NG_SHB_APPL, "rdmatool " XROCE_VERSION);
 	opt(ng, NG_OPT_END, NULL, 0);
 	end(ng);
 	begin(ng, NG_IDB);

@@ -352,7 +352,7 @@ int main(int argc, char **argv)
 			force = true;
 			break;
 		case 'V':
-			puts("rdmatool, xroce " RDMATOOL_VERSION);
+			puts("rdmatool, xroce " XROCE_VERSION);
 			return 0;
 		case 'h':
 			show_help();

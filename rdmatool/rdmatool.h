@@ -14,9 +14,8 @@
 #include <netlink/msg.h>
 #include <rdma/rdma_netlink.h>
 #include <linux/xroce_netlink.h>
-#include <xroce/base.h>
+#include <xroce/link.h>
 
-#define RDMATOOL_VERSION	"0.1"
 #define DEV_NAME_MAX		64	/* IB_DEVICE_NAME_MAX */
 #define POLICY_MAX		512	/* of its file's name */
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
@@ -80,6 +79,7 @@ void cmd_pd(int argc, char **argv);
 void cmd_ctx(int argc, char **argv);
 void cmd_cm_id(int argc, char **argv);
 void cmd_ah(int argc, char **argv);
+const char *wc_status_name(u8 status);
 void cmd_stat(int argc, char **argv);
 void cmd_steer(int argc, char **argv);
 void cmd_tune(int argc, char **argv);
@@ -169,6 +169,7 @@ struct xlink {
 
 bool xlink_get(const char *name, struct xlink *xl);
 void xlink_need(const char *what, const char *name, struct xlink *xl);
+void steer_check(const char *what, const struct xlink *xl);
 struct xlink *xlink_all(void);
 int xdp_mode_parse(const char *s);
 const char *xdp_mode_name(u32 mode);

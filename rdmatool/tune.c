@@ -11,9 +11,9 @@
 #include "rdmatool.h"
 
 const struct tune_key tune_keys[N_TUNE_KEYS] = {
-	{ "cwnd-init", XROCE_A_LINK_CWND_INIT, "packets", 4, 32767, 64 },
-	{ "cwnd-max", XROCE_A_LINK_CWND_MAX, "packets", 4, 32767, 1024 },
-	{ "cnp-gap", XROCE_A_LINK_CNP_GAP, "ns", 0, 1000000000, 50000 },
+	{ "cwnd-init", XROCE_A_LINK_CWND_INIT, "packets", 4, 32767, XROCE_CWND_INIT },
+	{ "cwnd-max", XROCE_A_LINK_CWND_MAX, "packets", 4, 32767, XROCE_CWND_MAX },
+	{ "cnp-gap", XROCE_A_LINK_CNP_GAP, "ns", 0, 1000000000, XROCE_CNP_GAP },
 };
 
 static void show_keys(const struct xlink *xl)

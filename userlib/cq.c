@@ -28,14 +28,14 @@ static void cqe_to_wc(struct ibv_wc *wc, const struct xroce_cqe *cqe)
 	wc->wr_id = cqe->wr_id;
 	wc->status = cqe->status;
 	wc->opcode = cqe->opcode;
-	wc->vendor_err = cqe->vendor_err;
+	wc->vendor_err = 0;
 	wc->byte_len = cqe->byte_len;
 	wc->imm_data = cqe->imm;
 	wc->qp_num = cqe->qpn;
 	wc->src_qp = cqe->src_qp;
 	wc->wc_flags = cqe->flags;
-	wc->pkey_index = cqe->pkey_index;
-	wc->slid = cqe->slid;
+	wc->pkey_index = 0;
+	wc->slid = 0;
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = 0;
 }
@@ -198,7 +198,7 @@ static enum ibv_wc_opcode cq_read_opcode(struct ibv_cq_ex *cq)
 
 static uint32_t cq_read_vendor_err(struct ibv_cq_ex *cq)
 {
-	return to_xcq_ex(cq)->cqe->vendor_err;
+	return 0;
 }
 
 static uint32_t cq_read_byte_len(struct ibv_cq_ex *cq)
@@ -228,7 +228,7 @@ static unsigned int cq_read_wc_flags(struct ibv_cq_ex *cq)
 
 static uint32_t cq_read_slid(struct ibv_cq_ex *cq)
 {
-	return to_xcq_ex(cq)->cqe->slid;
+	return 0;
 }
 
 static uint8_t cq_read_sl(struct ibv_cq_ex *cq)

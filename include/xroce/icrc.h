@@ -25,9 +25,9 @@
  */
 static __always_inline u32 xroce_icrc_head(u8 *buf, const u8 *l3)
 {
-	u32 ip = (l3[0] >> 4) == 4 ? 20 : 40;
+	u32 ip = xroce_l3_len(l3);
 
-	if (ip == 20) {
+	if (ip == XROCE_IP4_LEN) {
 		__builtin_memcpy(buf, l3, 40);
 		buf[1] = 0xff;			/* TOS */
 		buf[8] = 0xff;			/* TTL */

@@ -18,8 +18,17 @@
 #define XROCE_MAX_MSG		0x80000000u
 #define XROCE_GSI_QPN		1
 #define XROCE_MCAST_QPN		0xffffffu
+/* Around them, neither with options */
+#define XROCE_IP4_LEN		20
+#define XROCE_IP6_LEN		40
+#define XROCE_UDP_LEN		8
 /* The most that BTH and the headers after it take: XRC atomic, 12 + 4 + 28. */
 #define XROCE_MAX_HDR		44
+
+static __always_inline u32 xroce_l3_len(const u8 *l3)
+{
+	return *l3 >> 4 == 4 ? XROCE_IP4_LEN : XROCE_IP6_LEN;
+}
 
 struct xroce_bth {
 	u8 opcode;

@@ -114,19 +114,22 @@ struct xroce_mr {
 
 /**
  * struct xroce_cq - a completion queue's core part
- * @lock: irqsave, held to write one element, or to move all to another ring: guards
- *	the others but for @dev, and slots
+ * @lock: irqsave, held to write one element, or to move the last of them to another
+ *	ring
  * @mask: depth - 1
  * @prod: the true producer index; the ring's copy is for the user
  * @seen: the consumer's index, read again only where there is no room by this one
  * @solicited: one past the last that an event was asked for by its sender, or an error
+ * @told: @prod at the last event
+ * @told_cons: the consumer's index then, as far as it was known
  * @stamped: its user wants to know when; fixed at creation
  */
 struct xroce_cq {
-	spinlock_t lock;		/* all but dev, stamped */
+	spinlock_t lock;		/* all but dev, stamped; slots */
 	u32 mask;
 	u32 prod, seen;
 	u32 solicited;
+	u32 told, told_cons;
 	bool overrun;
 	bool stamped;
 	struct xroce_ring *ring;
@@ -143,8 +146,7 @@ struct xroce_rwqe {
 
 /**
  * struct xroce_rq - a receive queue, a QP's own or shared
- * @lock: BH, held to copy one element, or to move all to another ring: guards
- *	@cons, @prod, @limit, @ring and @mask
+ * @lock: BH, held to copy one element, or to exchange the ring
  * @cons: the true consumer index
  * @prod: the producer's, read again where there is none left, or a @limit
  * @pd: whose memory its requests may name; NULL: the QP's
@@ -697,7 +699,7 @@ bool xroce_rx_icrc_ok(struct xroce_rx *rx);
 void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev,
 		   struct xroce_ring *ring, u32 depth);
 int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth);
-bool xroce_cq_armed(struct xroce_ring *ring, bool solicited);
+bool xroce_cq_missed(struct xroce_cq *cq, u32 cons);
 bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited);
 
 /* rq.c */

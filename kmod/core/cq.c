@@ -18,6 +18,8 @@ void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev, struct xroce_ring
 	cq->mask = depth - 1;
 	cq->prod = 0;
 	cq->seen = 0;
+	cq->told = 0;
+	cq->told_cons = 0;
 	cq->overrun = false;
 	cq->ring = ring;
 	cq->dev = dev;
@@ -81,19 +83,34 @@ int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth)
 	return err;
 }
 
-/**
- * xroce_cq_armed() - is an event asked for; then it is no more
- * @ring: the queue's
- * @solicited: for a completion that was solicited, or an error
- */
-bool xroce_cq_armed(struct xroce_ring *ring, bool solicited)
+/* Is an event asked for, of what was @solicited or of all; then it is no more. */
+static bool xroce_cq_armed(struct xroce_cq *cq, bool solicited, u32 cons)
 {
-	u32 arm = READ_ONCE(ring->arm);
+	u32 arm = READ_ONCE(cq->ring->arm);
 
 	if (arm != XROCE_ARM_NEXT && !(arm == XROCE_ARM_SOLICITED && solicited))
 		return false;
-	WRITE_ONCE(ring->arm, XROCE_ARM_NONE);
+	WRITE_ONCE(cq->ring->arm, XROCE_ARM_NONE);
+	cq->told = cq->prod;
+	cq->told_cons = cons;
 	return true;
+}
+
+/**
+ * xroce_cq_missed() - an event is asked for; is there one to raise at once
+ * @cq: the completion queue, its lock held
+ * @cons: the consumer's index
+ *
+ * For what is there, of which none has told since the last that was polled: each event
+ * costs its user a completion. Events wait to be read in memory that nobody is charged
+ * for, as many as there are.
+ */
+bool xroce_cq_missed(struct xroce_cq *cq, u32 cons)
+{
+	if (!(cq->prod - cons) || cq->prod - cons > cq->mask + 1)
+		return false;
+	return (cq->prod != cq->told || (s32)(cons - cq->told_cons) > 0) &&
+	       xroce_cq_armed(cq, (s32)(cq->solicited - cons) > 0, cons);
 }
 
 /**
@@ -135,7 +152,7 @@ bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 		smp_mb();
 		if (solicited || cqe->status)
 			cq->solicited = cq->prod;
-		event = xroce_cq_armed(ring, cq->solicited == cq->prod);
+		event = xroce_cq_armed(cq, cq->solicited == cq->prod, cq->seen);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (overrun) {

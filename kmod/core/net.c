@@ -6,9 +6,6 @@
 #include "core.h"
 #include <xroce/frame.h>
 
-#define XROCE_IP4_LEN	20
-#define XROCE_IP6_LEN	40
-#define XROCE_UDP_LEN	8
 #define XROCE_L4_LEN	(XROCE_IP4_LEN + XROCE_UDP_LEN)
 #define XROCE_L6_LEN	(XROCE_IP6_LEN + XROCE_UDP_LEN)
 #define XROCE_BTH_PSN	offsetof(struct xroce_bth, apsn)
@@ -279,7 +276,7 @@ void xroce_frame_icrc(struct xroce_frame *f)
 void xroce_frame_seal(struct xroce_frame *f)
 {
 	if (f->ackreq)
-		f->seg[0].p[f->bth + offsetof(struct xroce_bth, apsn)] |= 0x80;
+		f->seg[0].p[f->bth + offsetof(struct xroce_bth, apsn)] |= XROCE_BTH_ACKREQ >> 24;
 	if (f->route != XROCE_ROUTE_HOST)
 		xroce_frame_icrc(f);
 }

@@ -28,9 +28,18 @@ static void xroce_resp_gap(struct xroce_qp *qp)
 	xroce_resp_nak(qp, XROCE_NAK_PSN);
 }
 
+/* The connection is over once the NAK has left (IBTA 9.9.3.1). */
+static void xroce_resp_end(struct xroce_qp *qp, u8 syndrome)
+{
+	qp->resp.nak = syndrome;
+	qp->resp.nak_psn = qp->hot.epsn;
+	qp->err_nak = syndrome;
+	qp->resp.fatal = true;
+}
+
 /*
- * The connection is over once the NAK has left (IBTA 9.9.3.1). Without one only
- * the message is: the rest of it finds none under way (9.9.3.1, class D).
+ * What the peer did ends the connection. Without one only the message is over: the rest
+ * of it finds none under way (9.9.3.1, class D).
  */
 static void xroce_resp_fatal(struct xroce_qp *qp, u8 syndrome, enum xroce_event event)
 {
@@ -38,12 +47,9 @@ static void xroce_resp_fatal(struct xroce_qp *qp, u8 syndrome, enum xroce_event 
 		xroce_qp_verdict(qp, XROCE_CNT_DROP_REQUEST);
 		return;
 	}
-	qp->resp.nak = syndrome;
-	qp->resp.nak_psn = qp->hot.epsn;
-	qp->err_nak = syndrome;
 	if (!qp->resp.fatal)
 		xroce_env_qp_event(qp, event);
-	qp->resp.fatal = true;
+	xroce_resp_end(qp, syndrome);
 }
 
 /*
@@ -110,10 +116,7 @@ void xroce_resp_recv_error(struct xroce_qp *qp, u8 status, u8 syndrome)
 		xroce_qp_error(qp);
 		return;
 	}
-	qp->resp.nak = syndrome;
-	qp->resp.nak_psn = qp->hot.epsn;
-	qp->err_nak = syndrome;
-	qp->resp.fatal = true;
+	xroce_resp_end(qp, syndrome);
 }
 
 /**

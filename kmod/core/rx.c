@@ -175,7 +175,7 @@ static void xroce_rx_group(struct xroce_rx *rx)
 
 static const u8 *rx_bth(const struct xroce_rx *rx)
 {
-	return rx->l3 + (rx->l3[0] >> 4 == 4 ? 20 : 40) + 8;
+	return rx->l3 + xroce_l3_len(rx->l3) + XROCE_UDP_LEN;
 }
 
 /**

@@ -321,12 +321,14 @@ void xroce_qp_timer(struct xroce_qp *qp)
 		spin_unlock(&qp->lock);
 		return;
 	}
-	/* All that it had out, once more. */
-	much = req->rnr_until && now >= req->rnr_until;
-	if (much)
+	/* There may be room again for all that waits; all that it had out, once more. */
+	much = qp->full || qp->nomem;
+	if (req->rnr_until && now >= req->rnr_until) {
 		req->rnr_until = 0;
-	else if (req->rnr_until)
+		much = true;
+	} else if (req->rnr_until) {
 		xroce_env_timer(qp, req->rnr_until);
+	}
 	if (xroce_req_timer(qp, now))
 		xroce_comp_expired(qp);
 	much |= qp->hot.state == XROCE_QPS_ERR;

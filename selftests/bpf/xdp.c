@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 #include <cases.h>
 #include <pcap.h>
+#include <stats.h>
 #include <tap.h>
 #include "fast.h"
 #include "fast.skel.h"
@@ -28,11 +29,6 @@ static struct xroce_bpf *skel;
 static struct test_bpf *test;
 static struct fast_bpf *fast;
 static u8 frame[FRAME_MAX], out[FRAME_MAX];
-static int cpus;
-
-struct stats {
-	u64 v[XROCE_XDP_STAT_MAX];
-};
 
 static const char * const stat_name[] = {
 #define STAT_NAME(sym, name, text) #name,
@@ -40,27 +36,13 @@ static const char * const stat_name[] = {
 #undef STAT_NAME
 };
 
-static void read_stats(struct stats *s)
-{
-	u64 *percpu = calloc(cpus, sizeof(*percpu));
-
-	memset(s, 0, sizeof(*s));
-	for (u32 i = 0; i < XROCE_XDP_STAT_MAX; i++) {
-		bpf_map_lookup_elem(bpf_map__fd(skel->maps.xroce_stats), &i,
-				    percpu);
-		for (int c = 0; c < cpus; c++)
-			s->v[i] += percpu[c];
-	}
-	free(percpu);
-}
-
 /* The one counter that went up by one since, or -1. */
 static int counted(const struct stats *old)
 {
 	struct stats now;
 	int which = -1;
 
-	read_stats(&now);
+	stats_read(bpf_map__fd(skel->maps.xroce_stats), &now);
 	for (int i = 0; i < XROCE_XDP_STAT_MAX; i++) {
 		if (now.v[i] == old->v[i])
 			continue;
@@ -106,7 +88,7 @@ static void expect_of(struct bpf_program *prog, int *bad, const char *name,
 	u32 ret = 0;
 	int err, is;
 
-	read_stats(&old);
+	stats_read(bpf_map__fd(skel->maps.xroce_stats), &old);
 	err = run(prog, len, linear, &ret);
 	is = counted(&old);
 	TAP_CHECK(*bad, err != 1, "%s: the frame was changed", name);
@@ -674,7 +656,6 @@ static int setup(void)
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	sched_setaffinity(0, sizeof(one), &one);
-	cpus = libbpf_num_possible_cpus();
 	skel = xroce_bpf__open();
 	if (!skel)
 		return -1;

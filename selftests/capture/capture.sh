@@ -14,6 +14,7 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
+. ../lib/says.sh
 
 topo_need rdmatool python3 jq tshark ibv_rc_pingpong ibv_ud_pingpong ib_send_bw \
 	ib_read_bw ib_atomic_bw bpftool setpriv
@@ -277,35 +278,21 @@ test_drops() {
 	try "$XROCE_XDP: decode says the same of their ICRCs" test "$got" = "2 2"
 }
 
-# refused STATUS PATTERN COMMAND... - says so in one line
-refused() {
-	local status=$1 want=$2 out got=0
-	shift 2
-	out=$("$@" 2>&1 >/dev/null) || got=$?
-	if [ "$got" = "$status" ] && grep -qE -- "$want" <<<"$out" &&
-	   [ "$(wc -l <<<"$out")" = 1 ]; then
-		ok "$XROCE_XDP: refused: ${*:1:9}"
-	else
-		not_ok "$XROCE_XDP: refused: ${*:1:9}" \
-			"status $got, not $status /$want/: ${out//$'\n'/ | }"
-	fi
-}
-
 test_refused() {
-	local c=(rdmatool capture "$RDMA1")
-	refused 2 'NAME expected' r1 rdmatool capture
-	refused 1 'no RDMA device "none"' r1 rdmatool capture none
-	refused 2 'no opcode "FROB"' r1 "${c[@]}" opcode ACK,FROB
-	refused 2 'no verdict "maybe"' r1 "${c[@]}" verdict maybe
-	refused 2 'not an IPv4 or IPv6' r1 "${c[@]}" peer 1.2.3
-	refused 2 'number from 0 to 16777215' r1 "${c[@]}" qp 16777216
-	refused 2 'in or out expected' r1 "${c[@]}" dir up
-	refused 2 'nothing happens in no time' r1 "${c[@]}" -c 0
-	refused 2 'power of 2' r1 "${c[@]}" -B 3
-	refused 2 'needs a value' r1 "${c[@]}" -w
-	refused 2 'given twice' r1 "${c[@]}" qp 1 qp 2
-	refused 1 'No such file' r1 "${c[@]}" -w /none/such
-	refused 1 'not permitted.*CAP_' r1 setpriv --reuid 65534 --clear-groups \
+	local c=(rdmatool capture "$RDMA1") says_label="$XROCE_XDP: "
+	refuses 2 'NAME expected' r1 rdmatool capture
+	refuses 1 'no RDMA device "none"' r1 rdmatool capture none
+	refuses 2 'no opcode "FROB"' r1 "${c[@]}" opcode ACK,FROB
+	refuses 2 'no verdict "maybe"' r1 "${c[@]}" verdict maybe
+	refuses 2 'not an IPv4 or IPv6' r1 "${c[@]}" peer 1.2.3
+	refuses 2 'number from 0 to 16777215' r1 "${c[@]}" qp 16777216
+	refuses 2 'in or out expected' r1 "${c[@]}" dir up
+	refuses 2 'nothing happens in no time' r1 "${c[@]}" -c 0
+	refuses 2 'power of 2' r1 "${c[@]}" -B 3
+	refuses 2 'needs a value' r1 "${c[@]}" -w
+	refuses 2 'given twice' r1 "${c[@]}" qp 1 qp 2
+	refuses 1 'No such file' r1 "${c[@]}" -w /none/such
+	refuses 1 'not permitted.*CAP_' r1 setpriv --reuid 65534 --clear-groups \
 		"${c[@]}" -t 1
 	# as a pipe that ends is
 	r1 rdmatool capture "$RDMA1" -t 2 -w /dev/full >/dev/null 2>"$TOPO_TMP/full"

@@ -63,7 +63,7 @@ test_qps() {
 		.ifname == \"$RDMA1\" and .why == \"local_ack_timeout_err\" and .lqpn > 1"
 	event "its retries count down" '.event == "retry" and .retries == 0'
 	event "a QP that fails, and why" '.event == "error" and
-		.status == "transport retries exceeded" and .rqpn > 1'
+		.status == "transport-retries" and .rqpn > 1'
 }
 
 test_devices() {

@@ -52,27 +52,11 @@ void sim_unlock(spinlock_t *l, enum sim_lock_how how, const char *file,
 	l->held = false;
 }
 
-bool sim_trylock(spinlock_t *l, const char *file, int line)
-{
-	(void)file;
-	(void)line;
-	if (l->held)
-		return false;
-	l->held = true;
-	return true;
-}
-
 void sim_bh(int d, const char *file, int line)
 {
 	env.bh += d;
 	if (env.bh < 0)
 		sim_bug(file, line, "BH enabled too often");
-}
-
-void sim_assert_held(const spinlock_t *l, const char *file, int line)
-{
-	if (!l->held)
-		sim_bug(file, line, "lock not held");
 }
 
 u32 fuzz_crc(u32 crc, const void *p, u32 len)

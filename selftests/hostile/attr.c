@@ -6,6 +6,7 @@
  *   attr DEVICE
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
@@ -632,6 +633,77 @@ static void resize_srqs(void)
 #define RACE_S		2
 #define RACE_MAPPERS	2
 
+/* So often, as no provider does, who sees that an event has told already */
+#define ARMED	1000
+
+static void arm_often(struct ibv_cq *c)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_req_notify_cq arm;
+	} cmd = {
+		.hdr.command = IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
+		.hdr.in_words = sizeof(cmd) / 4,
+		.arm.cq_handle = c->handle,
+	};
+	int i;
+
+	for (i = 0; i < ARMED; i++)
+		if (write(ctx->cmd_fd, &cmd, sizeof(cmd)) < 0)
+			err(1, "arming a CQ");
+}
+
+/* The events that have come, a moment after the last */
+static int events_of(struct ibv_cq *c)
+{
+	struct pollfd pfd = { .fd = c->channel->fd, .events = POLLIN };
+	struct ibv_cq *of;
+	void *arg;
+	int n = 0;
+
+	while (poll(&pfd, 1, n ? 100 : 1000) > 0) {
+		if (ibv_get_cq_event(c->channel, &of, &arg))
+			err(1, "an event");
+		n++;
+	}
+	ibv_ack_cq_events(c, n);
+	return n;
+}
+
+/* Unread ones lie in the kernel, where nobody is charged for them. */
+static void events(void)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(ctx);
+	struct ibv_cq *c = channel ? ibv_create_cq(ctx, 8, NULL, channel, 0) : NULL;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp *qp = c ? new_qp(pd, c, 4, 1) : NULL;
+	struct ibv_recv_wr *bad, wr = {};
+	struct ibv_wc wc;
+	int i;
+
+	if (!qp || to_init(qp) || ibv_modify_qp(qp, &attr, IBV_QP_STATE))
+		err(1, "a QP in error");
+	for (i = 0; i < 3; i++)
+		if (ibv_post_recv(qp, &wr, &bad))
+			err(1, "a receive");
+	arm_often(c);
+	tap_ok(events_of(c) == 1, "three completions armed for %d times: an event", ARMED);
+	while (i = ibv_poll_cq(c, 1, &wc), !i)
+		;
+	arm_often(c);
+	tap_ok(i == 1 && events_of(c) == 1, "one of them polled: another");
+	tap_ok(ibv_poll_cq(c, 1, &wc) == 1, "the next");
+	tap_ok(ibv_poll_cq(c, 1, &wc) == 1, "and the last");
+	arm_often(c);
+	tap_ok(!events_of(c), "nothing there: none");
+	if (ibv_post_recv(qp, &wr, &bad))
+		err(1, "a receive");
+	tap_ok(events_of(c) == 1, "a new one: an event");
+	expect("destroy its QP", ibv_destroy_qp(qp), 0);
+	expect("destroy its CQ", ibv_destroy_cq(c), 0);
+	expect("destroy its channel", ibv_destroy_comp_channel(channel), 0);
+}
+
 static struct race {
 	struct map ring[32];
 	int rings;
@@ -785,6 +857,7 @@ int main(int argc, char **argv)
 	mappings();
 	resize_cqs();
 	resize_srqs();
+	events();
 	races();
 	/* A million of them where each is checked take half an hour */
 	if (access("/sys/kernel/debug/kmemleak", F_OK))

@@ -22,9 +22,9 @@
 #include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
-#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <netinet/ether.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -379,13 +379,11 @@ static void floods(enum kind kind, u32 ms, u32 rate)
 
 static void parse_mac(u8 *mac, const char *s)
 {
-	unsigned int b[6], i;
+	const struct ether_addr *addr = ether_aton(s);
 
-	if (sscanf(s, "%x:%x:%x:%x:%x:%x", &b[0], &b[1], &b[2], &b[3], &b[4],
-		   &b[5]) != 6)
+	if (!addr)
 		errx(2, "no MAC address: %s", s);
-	for (i = 0; i < 6; i++)
-		mac[i] = b[i];
+	memcpy(mac, addr, ETH_ALEN);
 }
 
 int main(int argc, char **argv)

@@ -55,6 +55,8 @@ away() {
 
 # No warning of the kernel's while this ran
 no_splat() {
-	! dmesg | sed -n '/xroce-here begins/,$p' |
-		grep -E 'WARNING:|BUG:|Oops|general protection'
+	local said
+	said=$(dmesg | tac | sed '/xroce-here begins/q')
+	[[ $said == *"xroce-here begins"* ]] || { echo "its log does not go back so far"; return 1; }
+	! grep -E 'WARNING:|BUG:|Oops|general protection' <<<"$said"
 }

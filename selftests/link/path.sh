@@ -183,7 +183,7 @@ quiet() {
 	"$@" || return
 	was=$(sent)
 	wait_for 20 more lost $((lost + 20)) || { echo "$lost were lost, now $(lost)"; return 1; }
-	! more sent "$was" || { echo "$(($(sent) - was)) packets left"; return 1; }
+	[ "$(sent)" = "${was:-nothing}" ] || { echo "$(($(sent) - was)) packets left"; return 1; }
 	wait_for 20 no_vlan_gid
 }
 # It is up there, with the same address
@@ -215,7 +215,7 @@ deaf() {
 	sleep 0.2
 	was=$(heard) says=$(said)
 	sleep 1
-	! more heard "$was" || { echo "$(($(heard) - was)) packets were taken"; return 1; }
+	[ "$(heard)" = "${was:-nothing}" ] || { echo "$(($(heard) - was)) packets were taken"; return 1; }
 	more said "$says" || { echo "nothing was sent any more"; return 1; }
 	wait "$pid" || { cat "$TOPO_TMP/write"; return 1; }
 }

@@ -54,14 +54,6 @@ void sim_lock(spinlock_t *l, enum sim_lock_how how, const char *file, int line)
 	l->line = line;
 }
 
-bool sim_trylock(spinlock_t *l, const char *file, int line)
-{
-	if (l->held)
-		return false;
-	sim_lock(l, SIM_LOCK_PLAIN, file, line);
-	return true;
-}
-
 void sim_unlock(spinlock_t *l, enum sim_lock_how how, const char *file,
 		int line)
 {
@@ -75,12 +67,6 @@ void sim_unlock(spinlock_t *l, enum sim_lock_how how, const char *file,
 	held &= ~(1 << l->rank);
 	if (W && W->unlocked)
 		W->unlocked(l);
-}
-
-void sim_assert_held(const spinlock_t *l, const char *file, int line)
-{
-	if (!l->held)
-		lock_bug(l, file, line, "should be held");
 }
 
 void sim_bh(int d, const char *file, int line)
@@ -713,7 +699,7 @@ bool sim_step(void)
 	struct sim_event ev;
 	struct sim_ep *ep;
 	struct sim_cq *cq;
-	bool room;
+	bool pending;
 	u64 sent;
 
 	if (!sim_pop(&ev))
@@ -731,14 +717,14 @@ bool sim_step(void)
 		wire_timer(ep);
 		sim_core_enter();
 		/*
-		 * Many timers may be one interrupt's: but for room, each does little, or
-		 * what a run would have that is about to come.
+		 * Many timers may be one interrupt's: each does little, or what a run
+		 * would have that is about to come.
 		 */
-		room = ep->qp.full || ep->defer_pending;
+		pending = ep->defer_pending;
 		sent = node_of(ep->qp.dev)->cnt[XROCE_CNT_TX_PKTS];
 		xroce_qp_timer(&ep->qp);
 		sent = node_of(ep->qp.dev)->cnt[XROCE_CNT_TX_PKTS] - sent;
-		sim_check(sent <= XROCE_BATCH || room || W->cfg.smp,
+		sim_check(sent <= XROCE_BATCH || pending || W->cfg.smp,
 			  "%llu packets by a timer", (unsigned long long)sent);
 		sim_core_leave();
 		unrel_idle(ep);

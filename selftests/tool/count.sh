@@ -9,7 +9,7 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
-. ./says.sh
+. ../lib/says.sh
 
 topo_need rdmatool rdma jq ibv_rc_pingpong
 modprobe xroce || skip_all "no module xroce"

@@ -12,7 +12,7 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
-. ./says.sh
+. ../lib/says.sh
 
 topo_need rdmatool rdma jq setpriv rping ibv_devinfo python3
 modprobe xroce || skip_all "no module xroce"

@@ -11,7 +11,7 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
-. ./says.sh
+. ../lib/says.sh
 
 topo_need rdmatool rdma jq setpriv ping bpftool
 modprobe xroce || skip_all "no module xroce"

@@ -9,7 +9,7 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
-. ./says.sh
+. ../lib/says.sh
 
 topo_need rdmatool rdma jq setpriv ibv_rc_pingpong ib_write_bw
 modprobe xroce || skip_all "no module xroce"

@@ -17,7 +17,7 @@
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
-. ./says.sh
+. ../lib/says.sh
 
 topo_need rdmatool python3 jq bpftool ibv_rc_pingpong setpriv unshare
 modprobe xroce || skip_all "no module xroce"

@@ -12,6 +12,7 @@
 #include <infiniband/verbs.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <netinet/ether.h>
 #include <packet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,15 +24,13 @@
 #define MAD		256
 #define FRAME		512
 
-static void mac_of(uint8_t mac[6], const char *s)
+static void parse_mac(u8 *mac, const char *s)
 {
-	unsigned int b[6], i;
+	const struct ether_addr *addr = ether_aton(s);
 
-	errno = EINVAL;
-	NEED(sscanf(s, "%x:%x:%x:%x:%x:%x", &b[0], &b[1], &b[2], &b[3], &b[4],
-		    &b[5]) == 6);
-	for (i = 0; i < 6; i++)
-		mac[i] = b[i];
+	if (!addr)
+		die(s);
+	memcpy(mac, addr, ETH_ALEN);
 }
 
 static int bound_to(const char *ifname)
@@ -62,7 +61,7 @@ static int send_all(char **argv, uint32_t qpn)
 	len = packet_make(&pk, frame);
 	ip = frame + pk.l3;
 	bth = frame + pk.bth;
-	mac_of(frame, argv[1]);
+	parse_mac(frame, argv[1]);
 	errno = EINVAL;
 	af = pk.version == 4 ? AF_INET : AF_INET6;
 	NEED(inet_pton(af, argv[2], ip + (af == AF_INET ? 12 : 8)) == 1);

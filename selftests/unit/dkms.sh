@@ -40,7 +40,7 @@ try "no more than sources" sources_alone
 version=$(basename "$dir"/usr/src/xroce-*)
 version=${version#xroce-}
 try "of the version that the module says" grep -q "XROCE_VERSION.*\"$version\"" \
-	$TOP/kmod/xroce.h
+	$TOP/include/xroce/link.h
 try "dkms add" dkms add "xroce/$version" --dkmstree "$dir/dkms" --sourcetree "$dir/usr/src"
 if [ -n "${XROCE_ALL:-}" ]; then
 	try "dkms install" by_dkms install "xroce/$version"

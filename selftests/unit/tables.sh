@@ -7,7 +7,7 @@
 # shellcheck disable=SC2317 # called by try
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
-. ../tool/says.sh
+. ../lib/says.sh
 
 TOOL=$PWD/../../rdmatool/rdmatool
 [ -x "$TOOL" ] || skip_all "rdmatool is not built"

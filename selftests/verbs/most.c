@@ -6,12 +6,13 @@
  *
  *   [BESIDE=OTHER] most DEVICE KIND [COUNT [ERRNO]]
  *
- * KIND: pd ah mw mr cq qp srq. COUNT: 0: as many as advertised, and ENOMEM for one
+ * KIND: pd ah mw mr cq qp srq xrcd. COUNT: 0: as many as advertised, and ENOMEM for one
  * more; ERRNO: a number, for the one after COUNT. OTHER: a device that has room for
  * one while DEVICE has none.
  */
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -108,6 +109,21 @@ static int end_srq(void *p)
 	return ibv_destroy_srq(p);
 }
 
+static void *make_xrcd(void)
+{
+	struct ibv_xrcd_init_attr init = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1, .oflags = O_CREAT,
+	};
+
+	return ibv_open_xrcd(ctx, &init);
+}
+
+static int end_xrcd(void *p)
+{
+	return ibv_close_xrcd(p);
+}
+
 /* @shown: `rdma resource` counts them */
 static const struct kind {
 	const char *name;
@@ -122,6 +138,7 @@ static const struct kind {
 	{ "cq", make_cq, end_cq, true },
 	{ "qp", make_qp, end_qp, true },
 	{ "srq", make_srq, end_srq, true },
+	{ "xrcd", make_xrcd, end_xrcd, false },	/* how many is not advertised */
 };
 
 /* What there is of them, the kernel's own too */

@@ -14,7 +14,7 @@ DEVTYPE=xroce
 . ../lib/topo.sh
 
 many=${XROCE_MANY:-20000}
-EAGAIN=11
+EAGAIN=11 ENOMEM=12
 group=/sys/fs/cgroup/xroce-$$
 
 # In the namespace there is another sysfs, without cgroups
@@ -48,6 +48,8 @@ done
 for kind in mr cq qp srq; do
 	measure "$label: $kind: $many" r1 ./most "$RDMA1" "$kind" "$many"
 done
+measure "$label: xrcd: as many as there may be, and no more; others have theirs" \
+	r1 env BESIDE=xr-other ./most "$RDMA1" xrcd 65536 "$ENOMEM"
 mountpoint -q /sys/fs/cgroup || mount -t cgroup2 none /sys/fs/cgroup
 if mkdir "$group" && echo +rdma >/sys/fs/cgroup/cgroup.subtree_control; then
 	for kind in mr cq qp srq; do

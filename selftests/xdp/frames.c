@@ -18,9 +18,9 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <netinet/ether.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,6 +28,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <cases.h>
+#include <stats.h>
 #include <tap.h>
 
 #define __noreturn __attribute__((__noreturn__))
@@ -62,13 +63,11 @@ static int open_socket(const char *ifname)
 
 static void parse_mac(u8 *mac, const char *s)
 {
-	unsigned int b[6];
+	const struct ether_addr *addr = ether_aton(s);
 
-	if (sscanf(s, "%x:%x:%x:%x:%x:%x", &b[0], &b[1], &b[2], &b[3], &b[4],
-		   &b[5]) != 6)
+	if (!addr)
 		die(s);
-	for (int i = 0; i < 6; i++)
-		mac[i] = b[i];
+	memcpy(mac, addr, ETH_ALEN);
 }
 
 static u32 make(const struct frame_case *c, const u8 *macs)
@@ -207,32 +206,13 @@ static void passing(void)
 			puts(frame_cases[i].name);
 }
 
-struct stats {
-	u64 v[XROCE_XDP_STAT_MAX];
-};
-
-static void read_stats(int map, struct stats *s)
-{
-	int cpus = libbpf_num_possible_cpus();
-	u64 *percpu = calloc(cpus, sizeof(*percpu));
-
-	memset(s, 0, sizeof(*s));
-	for (u32 i = 0; i < XROCE_XDP_STAT_MAX; i++) {
-		if (bpf_map_lookup_elem(map, &i, percpu))
-			die("map");
-		for (int c = 0; c < cpus; c++)
-			s->v[i] += percpu[c];
-	}
-	free(percpu);
-}
-
 /* Others talk on this wire too, but never RoCEv2. */
 static bool counted(int map, struct stats *old, u32 stat)
 {
 	struct stats now;
 
 	for (int i = 0; i < 300; i++, usleep(10000)) {
-		read_stats(map, &now);
+		stats_read(map, &now);
 		if (now.v[stat] == old->v[stat])
 			continue;
 		if (stat == XROCE_XDP_OTHER)
@@ -256,7 +236,7 @@ static int judge(const char *ifname, const u8 *macs, u32 map_id, bool ours)
 		const struct frame_case *c = &frame_cases[i];
 		struct stats old;
 
-		read_stats(map, &old);
+		stats_read(map, &old);
 		send_one(fd, c, macs);
 		tap_ok(counted(map, &old, due(c, ours)), "%s", c->name);
 	}

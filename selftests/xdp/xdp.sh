@@ -211,13 +211,15 @@ to_a_cpu() {
 	topo_clear
 }
 
-# Every way in and out that there is, one after the other, until there is enough
-change_modes() {
-	local mode
+# change_through SECONDS MODE... - one after the other, until there is enough; the second
+# host so much later
+change_through() {
+	local mode later=$1
+	shift
 	while [ ! -e "$TOPO_TMP/enough" ]; do
-		for mode in off native generic native; do
+		for mode; do
 			n1 rdmatool link set "$RDMA1" xdp "$mode" || return
-			sleep 0.1
+			sleep "$later"
 			n2 rdmatool link set "$RDMA2" xdp "$mode" || return
 			echo "$mode" >>"$TOPO_TMP/changes"
 			sleep 0.1
@@ -225,18 +227,11 @@ change_modes() {
 	done
 }
 
+# Every way in and out that there is
+change_modes() { change_through 0.1 off native generic native; }
+
 # In and out where no driver has to take its rings down
-change_generic() {
-	local mode
-	while [ ! -e "$TOPO_TMP/enough" ]; do
-		for mode in off generic; do
-			n1 rdmatool link set "$RDMA1" xdp "$mode" || return
-			n2 rdmatool link set "$RDMA2" xdp "$mode" || return
-			echo "$mode" >>"$TOPO_TMP/changes"
-			sleep 0.1
-		done
-	done
-}
+change_generic() { change_through 0 off generic; }
 
 # changing WHAT [OPTION...] - that change_WHAT does over and over is seen by nobody
 changing() {

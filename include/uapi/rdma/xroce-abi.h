@@ -226,18 +226,17 @@ struct xroce_cqe {
 	__u8 opcode;
 	__u8 flags;
 	__u8 sl;
-	__u32 vendor_err;
+	__u32 reserved0;
 	union {
 		__be32 imm;
 		__u32 inv_rkey;
 	};
 	__u32 src_qp;
-	__u16 pkey_index;
-	__u16 slid;
+	__u32 reserved1;
 	__u16 vlan;
-	__u16 reserved;
+	__u16 reserved2;
 	__aligned_u64 timestamp;
-	__aligned_u64 reserved2[2];
+	__aligned_u64 reserved3[2];
 };
 
 /* Driver data of the uverbs commands. */

@@ -480,7 +480,7 @@ void kernel_notify(int i)
 	bool event;
 
 	spin_lock_irqsave(&cq->lock, flags);
-	event = xroce_cq_armed(cq->ring, true);
+	event = xroce_cq_missed(cq, READ_ONCE(cq->ring->cons));
 	spin_unlock_irqrestore(&cq->lock, flags);
 	if (event)
 		xroce_env_cq_event(cq);

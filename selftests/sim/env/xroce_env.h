@@ -17,37 +17,14 @@
 
 #include "../../lib/notrace.h"
 
-#define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
-#define fallthrough	__attribute__((__fallthrough__))
-#define __maybe_unused	__attribute__((__unused__))
-#define __must_check	__attribute__((__warn_unused_result__))
 
-#define U8_MAX		UINT8_MAX
-#define U16_MAX		UINT16_MAX
 #define U32_MAX		UINT32_MAX
-#define U64_MAX		UINT64_MAX
-#define S32_MAX		INT32_MAX
-#define S64_MAX		INT64_MAX
 
-#define NSEC_PER_USEC	1000L
-#define NSEC_PER_MSEC	1000000L
-#define NSEC_PER_SEC	1000000000L
-
-#define BIT(n)		(1UL << (n))
-#define BIT_ULL(n)	(1ULL << (n))
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define DIV_ROUND_UP(n, d) (((n) + (d) - 1) / (d))
 #define ALIGN(x, a)	(((x) + (a) - 1) & ~((__typeof__(x))(a) - 1))
-#define IS_ALIGNED(x, a) (((x) & ((__typeof__(x))(a) - 1)) == 0)
-#define round_up(x, y)	ALIGN(x, y)
-#define round_down(x, y) ((x) & ~((__typeof__(x))(y) - 1))
-#define roundup(x, y)	(DIV_ROUND_UP(x, y) * (y))
-#define is_power_of_2(n) ((n) && !((n) & ((n) - 1)))
 #define ilog2(n)	(63 - __builtin_clzll((u64)(n)))
-#define div_u64(a, b)	((u64)(a) / (u32)(b))
-#define div64_u64(a, b)	((u64)(a) / (u64)(b))
-#define BUILD_BUG_ON(c)	_Static_assert(!(c), "BUILD_BUG_ON")
 
 #define min(a, b) ({ \
 	__auto_type min_a = (a); \
@@ -59,19 +36,13 @@
 	max_a > max_b ? max_a : max_b; })
 #define min_t(t, a, b)	min((t)(a), (t)(b))
 #define max_t(t, a, b)	max((t)(a), (t)(b))
-#define min3(a, b, c)	min(min(a, b), c)
 #define clamp(v, lo, hi) min(max(v, lo), hi)
-#define clamp_t(t, v, lo, hi) clamp((t)(v), (t)(lo), (t)(hi))
 #define swap(a, b) do { \
 	__auto_type swap_t = (a); \
 	(a) = (b); \
 	(b) = swap_t; \
 } while (0)
 #define container_of(p, t, m) ((t *)((char *)(p) - offsetof(t, m)))
-#define struct_size(p, m, n) (sizeof(*(p)) + sizeof((p)->m[0]) * (n))
-#define check_add_overflow(a, b, d) __builtin_add_overflow(a, b, d)
-#define check_mul_overflow(a, b, d) __builtin_mul_overflow(a, b, d)
-#define array_index_nospec(i, n) ((i) < (n) ? (i) : 0)
 
 #define __acquire(x)	((void)0)
 #define __release(x)	((void)0)
@@ -80,34 +51,21 @@
 #define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 #define barrier()	__asm__ __volatile__("" ::: "memory")
 #define smp_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define smp_rmb()	barrier()
-#define smp_wmb()	barrier()
 #define smp_mb__before_atomic()	barrier()
 #define smp_mb__after_atomic()	barrier()
 #define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
 #define smp_store_mb(x, v)	do { WRITE_ONCE(x, v); smp_mb(); } while (0)
-#define xchg(p, v)	__atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
 #define cmpxchg(p, o, n) ({ \
 	__typeof__(*(p)) cx_old = (o); \
 	__atomic_compare_exchange_n(p, &cx_old, (__typeof__(*(p)))(n), 0, \
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
 	cx_old; })
-#define try_cmpxchg(p, o, n) \
-	__atomic_compare_exchange_n(p, o, (__typeof__(*(p)))(n), 0, \
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
-#define cmpxchg64(p, o, n)	cmpxchg(p, o, n)
-#define try_cmpxchg64(p, o, n)	try_cmpxchg(p, o, n)
 
 typedef struct {
 	int counter;
 } atomic_t;
 
-typedef struct {
-	s64 counter;
-} atomic64_t;
-
-#define ATOMIC_INIT(i)		{ (i) }
 #define atomic_read(v)		READ_ONCE((v)->counter)
 #define atomic_set(v, i)	WRITE_ONCE((v)->counter, i)
 #define atomic_inc(v)		((void)(v)->counter++)
@@ -115,27 +73,10 @@ typedef struct {
 #define atomic_cmpxchg(v, o, n)	cmpxchg(&(v)->counter, o, n)
 #define atomic_inc_unless_negative(v) \
 	((v)->counter >= 0 && ((v)->counter++, true))
-#define atomic_add(i, v)	((void)((v)->counter += (i)))
-#define atomic_sub(i, v)	((void)((v)->counter -= (i)))
-#define atomic_inc_return(v)	(++(v)->counter)
-#define atomic_dec_return(v)	(--(v)->counter)
 #define atomic_dec_and_test(v)	(--(v)->counter == 0)
-#define atomic_read_acquire(v)	atomic_read(v)
-#define atomic_set_release(v, i) atomic_set(v, i)
-#define atomic64_read(v)	READ_ONCE((v)->counter)
-#define atomic64_set(v, i)	WRITE_ONCE((v)->counter, i)
-#define atomic64_cmpxchg(v, o, n) cmpxchg(&(v)->counter, o, n)
-#define atomic64_fetch_add(i, v) \
-	__atomic_fetch_add(&(v)->counter, i, __ATOMIC_SEQ_CST)
 
 /* Nobody runs beside us: whoever waits for another CPU waits for ever. */
 #define cpu_relax()	sim_bug(__FILE__, __LINE__, "cpu_relax: endless loop")
-#define WARN_ON_ONCE(c) ({ \
-	bool warn_c = !!(c); \
-	if (warn_c) \
-		sim_bug(__FILE__, __LINE__, "WARN_ON_ONCE(" #c ")"); \
-	warn_c; })
-#define WARN_ON(c)	WARN_ON_ONCE(c)
 
 void sim_bug(const char *file, int line, const char *what)
 	__attribute__((__noreturn__));
@@ -158,16 +99,13 @@ enum sim_lock_how {
 
 void sim_lock_init(spinlock_t *l, const char *name);
 void sim_lock(spinlock_t *l, enum sim_lock_how how, const char *file, int line);
-bool sim_trylock(spinlock_t *l, const char *file, int line);
 void sim_unlock(spinlock_t *l, enum sim_lock_how how, const char *file,
 		int line);
 void sim_bh(int d, const char *file, int line);
-void sim_assert_held(const spinlock_t *l, const char *file, int line);
 
 #define spin_lock_init(l)	sim_lock_init(l, #l)
 #define spin_lock(l)		sim_lock(l, SIM_LOCK_PLAIN, __FILE__, __LINE__)
 #define spin_unlock(l)		sim_unlock(l, SIM_LOCK_PLAIN, __FILE__, __LINE__)
-#define spin_trylock(l)		sim_trylock(l, __FILE__, __LINE__)
 #define spin_lock_bh(l)		sim_lock(l, SIM_LOCK_BH, __FILE__, __LINE__)
 #define spin_unlock_bh(l)	sim_unlock(l, SIM_LOCK_BH, __FILE__, __LINE__)
 #define spin_lock_irqsave(l, f) do { \
@@ -178,7 +116,6 @@ void sim_assert_held(const spinlock_t *l, const char *file, int line);
 	(void)(f); \
 	sim_unlock(l, SIM_LOCK_IRQ, __FILE__, __LINE__); \
 } while (0)
-#define lockdep_assert_held(l)	sim_assert_held(l, __FILE__, __LINE__)
 #define local_bh_disable()	sim_bh(1, __FILE__, __LINE__)
 #define local_bh_enable()	sim_bh(-1, __FILE__, __LINE__)
 
@@ -198,11 +135,6 @@ extern const struct xroce_mr *sim_used;
 	struct gu { __typeof__(*(p)) v; } __packed; \
 	const struct gu *gu = (const void *)(p); \
 	gu->v; })
-#define put_unaligned(x, p) do { \
-	struct pu { __typeof__(*(p)) v; } __packed; \
-	struct pu *pu = (void *)(p); \
-	pu->v = (x); \
-} while (0)
 
 static inline u16 get_unaligned_be16(const void *p)
 {
@@ -229,16 +161,6 @@ static inline void put_unaligned_be32(u32 v, void *p)
 {
 	put_unaligned_be16(v >> 16, p);
 	put_unaligned_be16(v, (u8 *)p + 2);
-}
-
-static inline void put_unaligned_le32(u32 v, void *p)
-{
-	u8 *b = p;
-
-	b[0] = v;
-	b[1] = v >> 8;
-	b[2] = v >> 16;
-	b[3] = v >> 24;
 }
 
 #endif /* XROCE_ENV_H */

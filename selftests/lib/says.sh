@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # shellcheck shell=bash
-# Owns how the tests here hold a command to what it prints. Sourced after tap.sh.
+# Owns how tests hold a command to what it prints. Sourced after tap.sh. What is refused
+# is reported with $says_label in front.
 
 # A command that must succeed and print what the pattern says
 says() {
@@ -16,15 +17,15 @@ says() {
 
 # The same for one that must fail: with that status, and not at length
 refuses() {
-	local status=$1 want=$2 out got=0
+	local status=$1 want=$2 label out got=0
 	shift 2
+	label="${says_label:-}refused: ${*:1:9}"
 	out=$("$@" 2>&1 >/dev/null) || got=$?
 	if [ "$got" = "$status" ] && grep -qE -- "$want" <<<"$out" &&
 	   [ "$(wc -l <<<"$out")" = 1 ]; then
-		ok "refused: ${*:1:9}"
+		ok "$label"
 	else
-		not_ok "refused: ${*:1:9}" \
-			"status $got, not $status /$want/: ${out//$'\n'/ | }"
+		not_ok "$label" "status $got, not $status /$want/: ${out//$'\n'/ | }"
 	fi
 }
 
