@@ -121,6 +121,7 @@ enum xroce_opcode {
 #define XROCE_FLUSH_PERSISTENT	(1 << 1)
 #define XROCE_FETH_PLT		0x0f
 #define XROCE_FETH_SEL_SHIFT	4
+#define XROCE_FETH_SEL		3	/* two bits; the others are reserved */
 #define XROCE_FLUSH_RANGE	0
 #define XROCE_FLUSH_MR		1
 

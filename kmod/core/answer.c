@@ -83,6 +83,38 @@ void xroce_resp_stop(struct xroce_qp *qp)
 	resp->cnp = false;
 }
 
+/**
+ * xroce_resp_move() - remember READs and atomics elsewhere from now on
+ * @qp: the queue pair
+ * @rd: @max entries, all zero
+ * @max: how many
+ *
+ * The newest stay known: the peer, whose queue nobody has drained, may ask for them again
+ * (IBTA 9.7.5.1.3). Without a place for each that is still to be answered none is.
+ *
+ * Return: where they were.
+ */
+struct xroce_rd *xroce_resp_move(struct xroce_qp *qp, struct xroce_rd *rd, u32 max)
+{
+	struct xroce_resp *resp = &qp->resp;
+	u32 i, active = 0, keep = min(max, resp->max_rd);
+	struct xroce_rd *old = resp->rd;
+
+	for (i = 0; i < keep; i++) {
+		rd[i] = *xroce_rd_slot(resp, resp->rd_tail + resp->max_rd - keep + i);
+		active += rd[i].state == XROCE_RD_ACTIVE;
+	}
+	if (active != resp->rd_active) {
+		xroce_resp_stop(qp);
+		memset(rd, 0, keep * sizeof(*rd));
+		keep = 0;
+	}
+	resp->rd = rd;
+	resp->max_rd = max;
+	resp->rd_tail = keep < max ? keep : 0;
+	return old;
+}
+
 static __be32 xroce_resp_smsn(u8 syndrome, u32 msn)
 {
 	return cpu_to_be32((u32)syndrome << 24 | msn);

@@ -114,14 +114,12 @@ struct xroce_mr {
 
 /**
  * struct xroce_cq - a completion queue's core part
- * @lock: irqsave, held to write one element, or to move the last of them to another
- *	ring
+ * @lock: irqsave, held to write one element or, by a resize, to move the last of them
  * @mask: depth - 1
  * @prod: the true producer index; the ring's copy is for the user
  * @seen: the consumer's index, read again only where there is no room by this one
  * @solicited: one past the last that an event was asked for by its sender, or an error
- * @told: @prod at the last event
- * @told_cons: the consumer's index then, as far as it was known
+ * @told, @told_cons: @prod, and the consumer's index as far as known, at the last event
  * @stamped: its user wants to know when; fixed at creation
  */
 struct xroce_cq {
@@ -669,6 +667,7 @@ bool xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe, bool solici
 /* answer.c: what the responder owes. Under the QP's lock. */
 struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
 void xroce_resp_stop(struct xroce_qp *qp);
+struct xroce_rd *xroce_resp_move(struct xroce_qp *qp, struct xroce_rd *rd, u32 max);
 void xroce_resp_marked(struct xroce_qp *qp);
 void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f);
 
@@ -696,8 +695,7 @@ void xroce_frame_seal(struct xroce_frame *f);
 bool xroce_rx_icrc_ok(struct xroce_rx *rx);
 
 /* cq.c */
-void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev,
-		   struct xroce_ring *ring, u32 depth);
+void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev, struct xroce_ring *ring, u32 depth);
 int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth);
 bool xroce_cq_missed(struct xroce_cq *cq, u32 cons);
 bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited);

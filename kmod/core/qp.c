@@ -243,14 +243,8 @@ static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr, u32 mas
 		qp->hot.max = attr->sq_psn;
 		xroce_cc_init(qp);
 	}
-	if (mask & XROCE_ATTR_MAX_DEST_RD_ATOMIC) {
-		struct xroce_rd *old = resp->rd;
-
-		xroce_resp_stop(qp);
-		resp->rd = attr->rd;
-		resp->max_rd = attr->max_dest_rd_atomic;
-		attr->rd = old;
-	}
+	if (mask & XROCE_ATTR_MAX_DEST_RD_ATOMIC)
+		attr->rd = xroce_resp_move(qp, attr->rd, attr->max_dest_rd_atomic);
 }
 
 /*

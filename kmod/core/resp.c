@@ -394,7 +394,7 @@ static noinline u32 xroce_resp_word(struct xroce_qp *qp, struct xroce_rx *rx)
  */
 static noinline u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 {
-	u8 level = pkt->flush >> XROCE_FETH_SEL_SHIFT;
+	u8 level = pkt->flush >> XROCE_FETH_SEL_SHIFT & XROCE_FETH_SEL;
 	struct xroce_mr *mr = xroce_env_mr(qp->dev, pkt->rkey);
 	u64 va = pkt->va;
 	u32 len = pkt->dma_len;

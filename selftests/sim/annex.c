@@ -158,8 +158,52 @@ static void run_flushes(u64 seed)
 	run(begin(16), 100, true);
 }
 
+struct reserved {
+	struct sim_node *to;
+	u32 len;
+	u8 buf[128];
+};
+
+static void arrive(void *arg)
+{
+	struct reserved *r = arg;
+
+	sim_raw_rx(r->to, r->buf, r->len, false);
+	free(r);
+}
+
+/* What is reserved in the FETH may be anything. */
+static bool spoil_reserved(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	struct reserved *r;
+	u8 *feth;
+
+	if (p->opcode != XROCE_FLUSH)
+		return false;
+	r = calloc(1, sizeof(*r));
+	r->to = from->peer->node;
+	r->len = len;
+	memcpy(r->buf, buf, len);
+	feth = r->buf + xroce_l3_len(r->buf) + XROCE_UDP_LEN + sizeof(struct xroce_bth);
+	sim_fill(feth, 3, sim_below(1000));
+	feth[3] |= sim_below(4) << 6;
+	wire_icrc_set(r->buf, len);
+	sim_at(sim_now(), SIM_EV_FN, arrive, r, 0);
+	return true;
+}
+
+static void run_reserved(u64 seed)
+{
+	struct sim_ep *ep = begin(1);
+
+	(void)seed;
+	W->drop = spoil_reserved;
+	run(ep, 100, true);
+}
+
 const struct sim_scenario sim_annex_scenarios[] = {
 	{ "annex", "FLUSH and ATOMIC WRITE among others", run_annex, 0, 60 },
 	{ "annex-flushes", "more FLUSHes than were agreed on", run_flushes, 0, 60 },
+	{ "annex-reserved", "FLUSHes with reserved bits", run_reserved, 0, 20 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };

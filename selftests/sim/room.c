@@ -218,6 +218,55 @@ static void run_resources(u64 seed)
 	sim_world_free();
 }
 
+static bool from_peer(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	(void)buf;
+	(void)len;
+	(void)p;
+	return from != room.ep;
+}
+
+/* Its answer is lost, and what remembers it is exchanged before it is asked for again. */
+static void run_remembered(u64 seed)
+{
+	struct xroce_attr attr = { .max_dest_rd_atomic = sim_range(1, 16) };
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+
+	cfg.timeout = 10;
+	ep = begin(&cfg);
+	W->drop = from_peer;
+	post(ep, seed % 2 ? XROCE_WR_RDMA_READ : XROCE_WR_ATOMIC_FETCH_AND_ADD,
+	     seed % 2 ? sim_range(1, 20000) : 8);
+	sim_run_until(sim_now() + SIM_MS / 10);
+	sim_ep_state(ep->peer, XROCE_QPS_SQD);
+	attr.rd = calloc(attr.max_dest_rd_atomic, sizeof(*attr.rd));
+	sim_ep_modify(ep->peer, &attr, XROCE_ATTR_MAX_DEST_RD_ATOMIC);
+	free(attr.rd);
+	sim_ep_state(ep->peer, XROCE_QPS_RTS);
+	W->drop = NULL;
+	sim_settle_all(SIM_SEC);
+	sim_check(!ep->first_err, "status %u", ep->first_err);
+	sim_finish();
+}
+
+/* Memory that is short for long: what waits for it leaves in NAPI, not in a timer. */
+static void run_no_memory(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u32 i;
+
+	cfg.nomem = 100;
+	cfg.mtu_shift = 8;
+	ep = begin(&cfg);
+	for (i = 0; i < 100; i++) {
+		post(ep, seed % 2 ? XROCE_WR_RDMA_READ : XROCE_WR_RDMA_WRITE, 64 << 8);
+		sim_settle_all(SIM_SEC);
+	}
+	sim_finish();
+}
+
 /* READs are not allowed any more: what was posted fails, and does not wait. */
 static void run_none(u64 seed)
 {
@@ -443,6 +492,8 @@ const struct sim_scenario sim_room_scenarios[] = {
 	{ "meanwhile", "posted while a burst is with the device: sent next", run_meanwhile, 0, 10 },
 	{ "sqd-resources", "READs forgotten in SQD while one is answered",
 	  run_resources, 0, 40 },
+	{ "sqd-remembered", "and one whose answer was lost is remembered", run_remembered, 0, 40 },
+	{ "no-memory", "no more than a burst by a timer", run_no_memory, 0, 10 },
 	{ "sqd-none", "no READs are allowed any more, with one posted", run_none, 0, 10 },
 	{ "sqd-timeout", "set in SQD for what is out too", run_timeout, 0, 10 },
 	{ "read-refused", "a READ answered and asked for again wrongly", run_refused,
