@@ -370,7 +370,8 @@ static void link_del(int argc, char **argv)
 void steer_check(const char *what, const struct xlink *xl)
 {
 	if (xl->xdp_mode == XROCE_XDP_MODE_OFF)
-		fail("%s: steering is the XDP program's, and the link runs without (try: rdmatool link set %s xdp auto)",
+		fail("%s: steering is the XDP program's, and the link runs without "
+		     "(try: rdmatool link set %s xdp auto)",
 		     what, xl->name);
 	if (xl->xdp_mode == XROCE_XDP_MODE_GENERIC)
 		warn("link %s: xdp is generic: packets stay where they are until it is native",

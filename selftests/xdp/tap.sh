@@ -25,14 +25,14 @@ modprobe tun || skip_all "no taps"
 TRACING=/sys/kernel/tracing
 [ -e $TRACING/kprobe_events ] || mount -t tracefs none $TRACING
 # How many calls of the tap's ndo_xdp_xmit() there were
-calls() { awk '$1 == "xroce_tap" { print $2 }' $TRACING/kprobe_profile; }
+calls() { awk '$1 == "xroce_tap" { print $2 }' "$TRACING/kprobe_profile"; }
 probe() {
-	echo 'p:xroce_tap tun_xdp_xmit' >>$TRACING/kprobe_events &&
-		echo 1 >$TRACING/events/kprobes/xroce_tap/enable
+	echo 'p:xroce_tap tun_xdp_xmit' >>"$TRACING/kprobe_events" &&
+		echo 1 >"$TRACING/events/kprobes/xroce_tap/enable"
 }
 unprobe() {
-	echo 0 >$TRACING/events/kprobes/xroce_tap/enable
-	echo '-:xroce_tap' >>$TRACING/kprobe_events
+	echo 0 >"$TRACING/events/kprobes/xroce_tap/enable"
+	echo '-:xroce_tap' >>"$TRACING/kprobe_events"
 }
 
 # tap COMMAND - its answer
@@ -49,13 +49,13 @@ N=4000
 datagrams() {
 	local c d
 	c=$(calls) d=$(dropped) began=$SECONDS
-	n1 ./tap send xr1 ::ffff:$V4.2 $N || return
+	n1 ./tap send xr1 "::ffff:$V4.2" "$N" || return
 	did="$(($(calls) - c)) $(tap drain) $(($(dropped) - d))"
 }
 
 by_xdp() {
 	datagrams && read -r c f d <<<"$did" &&
-		[ "$c" -ge $((N * 99 / 100)) ] && [ "$f" = $N ] && [ "$d" = 0 ] ||
+		[ "$c" -ge $((N * 99 / 100)) ] && [ "$f" = "$N" ] && [ "$d" = 0 ] ||
 		{ echo "calls, frames, dropped: $did"; return 1; }
 }
 
