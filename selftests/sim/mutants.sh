@@ -371,8 +371,8 @@ bug uc-never-again resp 'hot->epsn = pkt->psn;\n\tif (!xroce_resp_order' \
 bug uc-first-in-message resp '|| (pkt->info & XROCE_OP_FIRST))\n\t\thot->msg' \
 	')\n\t\thot->msg'
 bug uc-goes-on resp 'if (!ok)\n\t\thot->msg = 0;' ''
-bug uc-fatal resp 'if (!xroce_qp_reliable(qp)) {\n\t\txroce_qp_verdict(qp, XROCE_CNT_DROP_REQUEST);\n\t\treturn;\n\t}\n\tqp->resp.nak' \
-	'qp->resp.nak'
+bug uc-fatal resp 'if (!xroce_qp_reliable(qp)) {\n\t\txroce_qp_verdict(qp, XROCE_CNT_DROP_REQUEST);\n\t\treturn;\n\t}\n\tif (!qp->resp.fatal)' \
+	'if (!qp->resp.fatal)'
 bug uc-too-long resp 'if (!xroce_qp_reliable(qp)) {\n\t\t\txroce_qp_verdict(qp, XROCE_CNT_DROP_TOO_LONG);\n\t\t\treturn false;\n\t\t}' ''
 bug uc-timer req 'req->waiting || !xroce_qp_reliable(qp)' 'req->waiting'
 bug uc-early req 'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))' \
@@ -380,6 +380,9 @@ bug uc-early req 'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))' \
 bug uc-late tx 'xroce_req_advance(qp, qp->hot.next);' ';'
 bug uc-invalidate req 'if (wr <= XROCE_WR_SEND_WITH_IMM)' \
 	'if (wr <= XROCE_WR_SEND_WITH_IMM || wr == XROCE_WR_SEND_WITH_INV)'
+bug sqd-forgets answer 'if (active != resp->rd_active)' 'if (true)'
+bug feth-reserved resp ' & XROCE_FETH_SEL;' ';'
+bug timer-sends-all tx 'much = qp->full || qp->nomem;' 'much = qp->full;'
 bug moved-path qp 'if (mask & XROCE_ATTR_AV) {' \
 	'if (mask & XROCE_ATTR_AV) {\n\t\tqp->resets++;'
 

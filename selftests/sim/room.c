@@ -493,7 +493,7 @@ const struct sim_scenario sim_room_scenarios[] = {
 	{ "sqd-resources", "READs forgotten in SQD while one is answered",
 	  run_resources, 0, 40 },
 	{ "sqd-remembered", "and one whose answer was lost is remembered", run_remembered, 0, 40 },
-	{ "no-memory", "no more than a burst by a timer", run_no_memory, 0, 10 },
+	{ "no-memory", "no more than a burst by a timer", run_no_memory, 0, 40 },
 	{ "sqd-none", "no READs are allowed any more, with one posted", run_none, 0, 10 },
 	{ "sqd-timeout", "set in SQD for what is out too", run_timeout, 0, 10 },
 	{ "read-refused", "a READ answered and asked for again wrongly", run_refused,
