@@ -61,21 +61,28 @@ static const char *type_name(const char *sysfs_type)
 	return sysfs_type;
 }
 
+/* Of a line of the table "gids" the address, as it is shown. Return: is there one. */
+static bool gid_text(const char *line, char addr[INET6_ADDRSTRLEN])
+{
+	struct in6_addr gid;
+
+	return inet_pton(AF_INET6, line, &gid) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&gid) &&
+	       inet_ntop(AF_INET6, &gid, addr, INET6_ADDRSTRLEN);
+}
+
 static void show_port(const struct rdev *dev, u32 port)
 {
 	char buf[128], addr[INET6_ADDRSTRLEN];
 	int dir = port_dir(dev, port);
-	struct in6_addr gid;
 	u32 i;
 
 	for (i = 0; entry(buf, sizeof(buf), dir, "gids", i); i++) {
-		if (inet_pton(AF_INET6, buf, &gid) != 1 ||
-		    IN6_IS_ADDR_UNSPECIFIED(&gid))
+		if (!gid_text(buf, addr))
 			continue;
 		out_row();
 		out_dev(dev->name, dev->index, port);
 		out_uint("index", i);
-		out_str("gid", inet_ntop(AF_INET6, &gid, addr, sizeof(addr)));
+		out_str("gid", addr);
 		if (entry(buf, sizeof(buf), dir, "gid_attrs/types", i) && *buf)
 			out_str("type", type_name(buf));
 		if (entry(buf, sizeof(buf), dir, "gid_attrs/ndevs", i) && *buf)
@@ -95,18 +102,16 @@ static void show_port(const struct rdev *dev, u32 port)
 int gid_count(const struct rdev *dev, u32 port, char first[INET6_ADDRSTRLEN])
 {
 	int dir = port_dir(dev, port), n = 0;
-	struct in6_addr gid;
-	char type[128];
+	char line[128];
 	u32 i;
 
 	*first = 0;
 	if (dir < 0)
 		return -1;
-	if (entry(type, sizeof(type), dir, "gids", 0) &&
-	    inet_pton(AF_INET6, type, &gid) == 1 && !IN6_IS_ADDR_UNSPECIFIED(&gid))
-		inet_ntop(AF_INET6, &gid, first, INET6_ADDRSTRLEN);
-	for (i = 0; entry(type, sizeof(type), dir, "gid_attrs/types", i); i++)
-		n += !strcmp(type, "RoCE v2");
+	if (entry(line, sizeof(line), dir, "gids", 0))
+		gid_text(line, first);
+	for (i = 0; entry(line, sizeof(line), dir, "gid_attrs/types", i); i++)
+		n += !strcmp(line, "RoCE v2");
 	close(dir);
 	return n;
 }

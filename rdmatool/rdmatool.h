@@ -66,6 +66,9 @@ int netns_open(const char *name);
 void netns_enter(const char *name);
 int batch(const char *file, bool force);
 
+/* object.c */
+const char *wc_status_name(u8 status);
+
 /* link.c, gid.c, object.c and so on: what the objects do */
 void cmd_link(int argc, char **argv);
 void cmd_dev(int argc, char **argv);
@@ -79,7 +82,6 @@ void cmd_pd(int argc, char **argv);
 void cmd_ctx(int argc, char **argv);
 void cmd_cm_id(int argc, char **argv);
 void cmd_ah(int argc, char **argv);
-const char *wc_status_name(u8 status);
 void cmd_stat(int argc, char **argv);
 void cmd_steer(int argc, char **argv);
 void cmd_tune(int argc, char **argv);

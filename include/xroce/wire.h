@@ -18,7 +18,7 @@
 #define XROCE_MAX_MSG		0x80000000u
 #define XROCE_GSI_QPN		1
 #define XROCE_MCAST_QPN		0xffffffu
-/* Around them, neither with options */
+/* In front of the BTH; an IP header with options is none of a QP's */
 #define XROCE_IP4_LEN		20
 #define XROCE_IP6_LEN		40
 #define XROCE_UDP_LEN		8

@@ -97,18 +97,18 @@ void xroce_resp_stop(struct xroce_qp *qp)
 struct xroce_rd *xroce_resp_move(struct xroce_qp *qp, struct xroce_rd *rd, u32 max)
 {
 	struct xroce_resp *resp = &qp->resp;
-	u32 i, active = 0, keep = min(max, resp->max_rd);
+	u32 i, oldest, active = 0, keep = min(max, resp->max_rd);
 	struct xroce_rd *old = resp->rd;
 
-	for (i = 0; i < keep; i++) {
-		rd[i] = *xroce_rd_slot(resp, resp->rd_tail + resp->max_rd - keep + i);
-		active += rd[i].state == XROCE_RD_ACTIVE;
-	}
+	oldest = resp->rd_tail + resp->max_rd - keep;
+	for (i = 0; i < keep; i++)
+		active += xroce_rd_slot(resp, oldest + i)->state == XROCE_RD_ACTIVE;
 	if (active != resp->rd_active) {
 		xroce_resp_stop(qp);
-		memset(rd, 0, keep * sizeof(*rd));
 		keep = 0;
 	}
+	for (i = 0; i < keep; i++)
+		rd[i] = *xroce_rd_slot(resp, oldest + i);
 	resp->rd = rd;
 	resp->max_rd = max;
 	resp->rd_tail = keep < max ? keep : 0;

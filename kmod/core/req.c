@@ -613,7 +613,7 @@ static struct xroce_frame *xroce_flush_frame(struct xroce_qp *qp,
 		struct xroce_reth reth;
 	} __packed eth = {
 		.feth.v = cpu_to_be32((wqe->flush.type & XROCE_FETH_PLT) |
-				      (wqe->flush.level & 3) <<
+				      (wqe->flush.level & XROCE_FETH_SEL) <<
 				      XROCE_FETH_SEL_SHIFT),
 		.reth.va = cpu_to_be64(wqe->flush.remote_addr),
 		.reth.rkey = cpu_to_be32(wqe->flush.rkey),

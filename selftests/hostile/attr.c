@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <arm.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
@@ -638,18 +639,10 @@ static void resize_srqs(void)
 
 static void arm_often(struct ibv_cq *c)
 {
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		struct ib_uverbs_req_notify_cq arm;
-	} cmd = {
-		.hdr.command = IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
-		.hdr.in_words = sizeof(cmd) / 4,
-		.arm.cq_handle = c->handle,
-	};
 	int i;
 
 	for (i = 0; i < ARMED; i++)
-		if (write(ctx->cmd_fd, &cmd, sizeof(cmd)) < 0)
+		if (arm_by_call(c, 0))
 			err(1, "arming a CQ");
 }
 

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <arm.h>
 #include <bell.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/xroce-abi.h>
@@ -461,18 +462,10 @@ static void doorbell(struct ibv_qp *qp)
 /* As no provider does: the system call, while its ring is changed for another. */
 static void arm(struct ibv_cq *cq)
 {
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		struct ib_uverbs_req_notify_cq arm;
-	} cmd = {
-		.hdr.command = IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
-		.hdr.in_words = sizeof(cmd) / 4,
-		.arm.cq_handle = cq->handle,
-	};
 	int i;
 
 	for (i = 0; i < 16; i++)
-		if (write(cq->context->cmd_fd, &cmd, sizeof(cmd)) < 0)
+		if (arm_by_call(cq, 0))
 			err(1, "arming a CQ");
 }
 

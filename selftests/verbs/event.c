@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <rdma/ib_user_verbs.h>
+#include <arm.h>
 
 #include "verbs.h"
 
@@ -332,22 +332,6 @@ bool test_vectors(void)
 	NEED(!ibv_create_cq(ctx, 1, NULL, NULL, ctx->num_comp_vectors) &&
 	     errno == EINVAL, "one vector too many");
 	return ok;
-}
-
-/* As a kernel consumer does; the provider's way is in the ring. */
-static int arm_by_call(struct ibv_cq *cq, int solicited_only)
-{
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		struct ib_uverbs_req_notify_cq arm;
-	} cmd = {
-		.hdr.command = IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
-		.hdr.in_words = sizeof(cmd) / 4,
-		.arm.cq_handle = cq->handle,
-		.arm.solicited_only = solicited_only,
-	};
-
-	return write(ctx->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd);
 }
 
 static int arm_by_ring(struct ibv_cq *cq, int solicited_only)
