@@ -34,7 +34,7 @@
 	X(IMPLIED_NAK, implied_nak_seq_err, "lost responses noticed by a later one") \
 	X(TIMEOUT, local_ack_timeout_err, "ACK timeouts") \
 	X(RETRANS, retransmitted_pkts, "request packets sent again") \
-	X(ASKED, ack_requests_resent, "last packets sent again to ask for an ACK") \
+	X(ASKED, ack_requests_resent, "packets sent again to ask for an ACK") \
 	X(RETRY_EXC, retry_exceeded_err, "QPs that ran out of retries") \
 	X(RNR_EXC, retry_rnr_exceeded_err, "QPs that ran out of RNR retries") \
 	X(MARKED, np_ecn_marked_roce_packets, "packets with a mark of congestion") \

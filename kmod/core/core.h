@@ -315,7 +315,7 @@ struct xroce_swq {
  * @total: what the device had taken when the timer last expired for want of room
  * @waiting: since when nothing new was heard of what is outstanding, ns; 0: none is
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
- * @asking: the next packet is that one
+ * @asking: the next packet is that one, or the oldest and then that one
  * @dry: in this run no more was found in the ring, and who posts now comes with a doorbell
  * @since_ackreq: packets since the last one that asked
  * @rnr_until: nothing is sent before, ns, 0 when not waiting
@@ -329,10 +329,8 @@ struct xroce_swq {
  */
 struct xroce_req {
 	struct xroce_ring *ring;
-	u32 depth;
-	u32 stride;
-	u32 max_sge;
-	u32 max_inline;
+	u32 depth, stride;
+	u32 max_sge, max_inline;
 	bool sig_all;
 	bool polled;
 	bool trusted;
@@ -342,8 +340,7 @@ struct xroce_req {
 	u32 cur;
 	u32 tail;
 	u32 rd_end[XROCE_MAX_RD_ATOMIC];
-	u32 rd_head;
-	u32 rd_tail;
+	u32 rd_head, rd_tail;
 	u32 max_rd_atomic;
 	u64 timeout;
 	u64 total;
@@ -363,8 +360,8 @@ struct xroce_req {
 	u32 recover;
 	u32 since_ackreq;
 	u32 srqn;
-	bool asked, asking;
-	bool dry;
+	enum { XROCE_ASK_NOT, XROCE_ASK_LAST, XROCE_ASK_BOTH } asking;
+	bool asked, dry;
 };
 
 enum xroce_rd_state {
@@ -638,7 +635,10 @@ void xroce_qp_timer(struct xroce_qp *qp);
 struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn, u32 ext_len,
 				    u32 payload_len);
 
-/* req.c: requester. Under the QP's lock. */
+/* Copied at a time, and done ahead of what is not acknowledged. */
+#define XROCE_PULL_MAX		1024u
+
+/* sq.c, req.c: requester. Under the QP's lock. */
 bool xroce_req_pull(struct xroce_qp *qp);
 struct xroce_frame *xroce_req_next(struct xroce_qp *qp);
 void xroce_req_rewind(struct xroce_qp *qp, u32 psn);

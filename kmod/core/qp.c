@@ -46,7 +46,7 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	req->pace = 0;
 	req->free_at = 0;
 	req->recovering = 0;
-	req->asking = false;
+	req->asking = XROCE_ASK_NOT;
 	req->since_ackreq = 0;
 	resp->nak = 0;
 	resp->fatal = false;

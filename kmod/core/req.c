@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The requester: work requests from the ring into request packets, back to a
- * PSN when something was lost, and out as completions. Under the QP's lock. The
- * position is hot.next alone: which work request and which byte follow from it, so
- * going back is assigning a PSN.
+ * The requester: work requests into request packets, back to a PSN when something was
+ * lost, and out as completions. Under the QP's lock. The position is hot.next alone:
+ * which work request and which byte follow from it, so going back is assigning a PSN.
  */
 #include "copy.h"
 
@@ -16,161 +15,6 @@
 #define XROCE_ASK_WAIT		4000000
 #define XROCE_ASK_PART		4
 #define XROCE_NEVER		(~0ull)
-
-/* Copied at a time, and done ahead of what is not acknowledged. */
-#define XROCE_PULL_MAX		1024u
-
-/* What each service offers (IBTA table 46). */
-static bool xroce_wqe_offered(const struct xroce_qp *qp, u8 wr)
-{
-	if (wr <= XROCE_WR_SEND_WITH_IMM)
-		return wr >= XROCE_WR_SEND || qp->hot.transport != XROCE_UD;
-	/* Registration names kernel memory: it is for those who may. */
-	if (xroce_wr_is_local(wr))
-		return qp->hot.transport != XROCE_UD &&
-		       (wr != XROCE_WR_REG_MR || qp->req.trusted);
-	return xroce_qp_reliable(qp) &&
-	       (wr <= XROCE_WR_ATOMIC_FETCH_AND_ADD || wr == XROCE_WR_SEND_WITH_INV ||
-		wr == XROCE_WR_FLUSH || wr == XROCE_WR_ATOMIC_WRITE);
-}
-
-/* Once its length is known: what asks for responses. */
-static u8 xroce_wqe_check_read(const struct xroce_req *req,
-			       const struct xroce_send_wqe *wqe, u64 len)
-{
-	if (!req->max_rd_atomic)
-		return XROCE_WC_LOC_QP_OP_ERR;
-	if (wqe->opcode == XROCE_WR_FLUSH)
-		return len ? XROCE_WC_LOC_LEN_ERR : 0;
-	if (wqe->opcode != XROCE_WR_RDMA_READ && len != sizeof(u64))
-		return XROCE_WC_LOC_LEN_ERR;
-	return 0;
-}
-
-/*
- * Checks on the copy alone. A bad one becomes a completion with an error at its
- * turn (IBTA 10.7.3.1, 11.6.2): posting cannot report what the user wrote.
- */
-static u8 xroce_wqe_check(const struct xroce_qp *qp, const struct xroce_send_wqe *wqe, u32 *len)
-{
-	bool ud = qp->hot.transport == XROCE_UD;
-	const struct xroce_req *req = &qp->req;
-	u64 sum = 0;
-	u32 i;
-
-	/* As most are: one piece of memory for a SEND or WRITE, which all but UD may be long. */
-	if (wqe->opcode <= XROCE_WR_SEND_WITH_IMM && wqe->num_sge == 1 && req->max_sge && !ud &&
-	    !(wqe->flags & ~(XROCE_WR_SIGNALED | XROCE_WR_SOLICITED)) &&
-	    wqe->sge[0].length <= XROCE_MAX_MSG) {
-		*len = wqe->sge[0].length;
-		return 0;
-	}
-	if (!xroce_wqe_offered(qp, wqe->opcode))
-		return XROCE_WC_LOC_QP_OP_ERR;
-	if (wqe->flags & ~(XROCE_WR_FENCE | XROCE_WR_SIGNALED | XROCE_WR_SOLICITED |
-			   XROCE_WR_INLINE))
-		return XROCE_WC_LOC_QP_OP_ERR;
-	if (wqe->flags & XROCE_WR_INLINE) {
-		if (wqe->inline_len > req->max_inline ||
-		    xroce_wr_is_local(wqe->opcode) ||
-		    (xroce_wqe_is_read(wqe) && wqe->opcode != XROCE_WR_ATOMIC_WRITE))
-			return XROCE_WC_LOC_QP_OP_ERR;
-		*len = wqe->inline_len;
-		if (xroce_wqe_is_read(wqe))
-			return xroce_wqe_check_read(req, wqe, *len);
-		return ud && *len > xroce_mtu(qp) ? XROCE_WC_LOC_LEN_ERR : 0;
-	}
-	if (wqe->num_sge > req->max_sge || (wqe->num_sge && xroce_wr_is_local(wqe->opcode)))
-		return XROCE_WC_LOC_QP_OP_ERR;
-	for (i = 0; i < wqe->num_sge; i++)
-		sum += wqe->sge[i].length;
-	if (sum > (ud ? xroce_mtu(qp) : XROCE_MAX_MSG))
-		return XROCE_WC_LOC_LEN_ERR;
-	*len = sum;
-	return xroce_wqe_is_read(wqe) ? xroce_wqe_check_read(req, wqe, sum) : 0;
-}
-
-/* Copy one work request from the ring's slot; nothing is read there twice. */
-static void xroce_req_copy(struct xroce_qp *qp)
-{
-	struct xroce_req *req = &qp->req;
-	struct xroce_send_wqe *wqe = xroce_req_wqe(req, req->tail);
-	struct xroce_swq *e = xroce_req_swq(req, req->tail);
-	const u8 *slot;
-	u32 n;
-
-	slot = req->ring->slot + (req->tail & (req->depth - 1)) * req->stride;
-	memcpy(wqe, slot, sizeof(*wqe));
-	barrier();	/* the compiler shall not look at the slot again */
-	if (wqe->flags & XROCE_WR_INLINE)
-		n = min(wqe->inline_len, req->max_inline);
-	else
-		n = min_t(u32, wqe->num_sge, req->max_sge) *
-		    sizeof(struct xroce_sge);
-	/* One piece of memory, mostly: the compiler makes no call. */
-	if (n == sizeof(struct xroce_sge))
-		memcpy(wqe->sge, slot + sizeof(*wqe), sizeof(struct xroce_sge));
-	else
-		memcpy(wqe->inline_data, slot + sizeof(*wqe), n);
-	barrier();
-	e->started = false;
-	e->len = 0;
-	e->status = xroce_wqe_check(qp, wqe, &e->len);
-	e->plain = (wqe->opcode <= XROCE_WR_SEND_WITH_IMM ||
-		    wqe->opcode == XROCE_WR_SEND_WITH_INV) &&
-		   !(wqe->flags & XROCE_WR_FENCE);
-	if (e->status)
-		xroce_qp_count(qp, XROCE_CNT_BAD_WQE, 1);
-	trace_xroce_post(qp, wqe, e);
-	req->tail++;
-}
-
-/*
- * Work requests in the ring not copied yet. A number for which the user had no
- * slots is garbage: there are none then, rather than up to 2^32 of them.
- */
-static u32 xroce_req_posted(const struct xroce_req *req)
-{
-	u32 n;
-
-	/* Pairs with the user's release: the slots are written. */
-	n = smp_load_acquire(&req->ring->prod) - req->tail;
-	return n <= req->depth - (req->tail - req->head) ? n : 0;
-}
-
-/**
- * xroce_req_pull() - copy what has been posted, as far as there is room
- * @qp: the queue pair
- *
- * Return: false when the ring is empty; a doorbell is then asked for, unless
- * somebody looks.
- */
-bool xroce_req_pull(struct xroce_qp *qp)
-{
-	struct xroce_req *req = &qp->req;
-	struct xroce_ring *ring = req->ring;
-	u32 n = xroce_req_posted(req);
-
-	/* Who posts now is seen, or rings if that was asked for before. */
-	if (!n && !READ_ONCE(req->polled) && !READ_ONCE(ring->wake)) {
-		WRITE_ONCE(ring->wake, 1);
-		/* Pairs with the user's barrier between prod and wake. */
-		smp_mb();
-		n = xroce_req_posted(req);
-	}
-	if (!n) {
-		req->dry = true;
-		return false;
-	}
-	/* For one alone, with room for the next, nobody is told not to ring. */
-	req->dry = n == 1 && READ_ONCE(ring->wake) && !READ_ONCE(req->polled) &&
-		   (u32)xroce_psn_diff(qp->hot.next, qp->hot.una) + 1 < req->cwnd;
-	if (!req->dry)
-		WRITE_ONCE(ring->wake, 0);
-	for (n = min(n, XROCE_PULL_MAX); n; n--)
-		xroce_req_copy(qp);
-	return true;
-}
 
 static u8 xroce_wc_opcode(u8 wr)
 {
@@ -290,7 +134,7 @@ static void xroce_req_seek(struct xroce_qp *qp, u32 psn)
 
 	qp->hot.next = psn;
 	req->since_ackreq = 0;
-	req->asking = false;
+	req->asking = XROCE_ASK_NOT;
 	for (req->cur = req->head; req->cur != req->tail; req->cur++) {
 		e = xroce_req_swq(req, req->cur);
 		if (!e->started || ((psn - e->psn) & XROCE_PSN_MASK) < e->npsn)
@@ -326,13 +170,18 @@ void xroce_req_rewind(struct xroce_qp *qp, u32 psn)
  */
 void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f, bool looked)
 {
+	/* The oldest: the last has been stepped back, or was to follow. */
+	if (f->again == XROCE_CNT_ASKED && qp->req.asking) {
+		qp->req.asking = XROCE_ASK_BOTH;
+		return;
+	}
 	xroce_req_rewind(qp, f->psn);
 	qp->req.since_ackreq = f->since;
 	/* Congestion, of which nothing had to be lost; but not where it was others' turn. */
 	if (looked && xroce_qp_reliable(qp))
 		xroce_cc_loss(qp, false);
 	if (f->again == XROCE_CNT_ASKED && qp->hot.next == f->psn)
-		qp->req.asking = true;
+		qp->req.asking = XROCE_ASK_LAST;
 	/* Yet to be sent; though a peer may have guessed and acknowledged it. */
 	if (!f->again && xroce_psn_diff(qp->hot.max, f->psn) > 0)
 		qp->hot.max = xroce_psn_diff(qp->hot.next, f->psn) > 0 ?
@@ -424,7 +273,7 @@ static bool xroce_req_ask(struct xroce_qp *qp)
 	     req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] == end))
 		return false;
 	xroce_req_rewind(qp, xroce_psn_add(end, XROCE_PSN_MASK));
-	req->asking = true;
+	req->asking = XROCE_ASK_LAST;
 	return true;
 }
 
@@ -468,8 +317,10 @@ bool xroce_req_timer(struct xroce_qp *qp, u64 now)
 		}
 		req->asked = true;
 		/* There is time to answer, however late this comes. */
-		if (xroce_req_ask(qp))
+		if (xroce_req_ask(qp)) {
+			req->asking = XROCE_ASK_BOTH;
 			least = now + wait;
+		}
 	}
 	due = max(xroce_req_due(req), least);
 	if (!req->waiting || due == XROCE_NEVER)
@@ -668,7 +519,7 @@ static noinline struct xroce_frame *xroce_req_read(struct xroce_qp *qp,
 	req->since_ackreq = 0;
 	req->rd_end[req->rd_tail++ % XROCE_MAX_RD_ATOMIC] = xroce_psn_add(psn, n);
 	xroce_req_sent(qp, e, n);
-	req->asking = false;
+	req->asking = XROCE_ASK_NOT;
 	return f;
 }
 
@@ -778,7 +629,7 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	f->ackreq = xroce_req_asks(qp, last && signalled);
 	if (f->ackreq)
 		req->since_ackreq = 0;
-	req->asking = false;
+	req->asking = XROCE_ASK_NOT;
 	return f;
 }
 
@@ -831,13 +682,45 @@ static void xroce_req_local(struct xroce_qp *qp, const struct xroce_send_wqe *wq
 		xroce_req_complete(qp, XROCE_WC_SUCCESS);
 }
 
+/*
+ * Before the last asks, the oldest goes again: a peer that has told of its loss once, or
+ * was not ready for it, says nothing of all that follows until it comes. With it there
+ * the last is answered. Of a READ or atomic it would cost an answer more.
+ */
+static noinline struct xroce_frame *xroce_req_oldest(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+	const struct xroce_send_wqe *wqe = xroce_req_wqe(req, req->head);
+	struct xroce_swq *e = xroce_req_swq(req, req->head);
+	u32 next = qp->hot.next, cur = req->cur;
+	struct xroce_frame *f = NULL;
+
+	if (qp->hot.una != next && !xroce_wqe_is_read(wqe)) {
+		qp->req.srqn = wqe->rdma.xrc_srqn & XROCE_QPN_MASK;
+		qp->hot.next = qp->hot.una;
+		req->cur = req->head;
+		f = xroce_req_send(qp, wqe, e);
+		qp->hot.next = next;
+		req->cur = cur;
+	}
+	req->asking = qp->nomem ? XROCE_ASK_BOTH : XROCE_ASK_LAST;
+	return f;
+}
+
 /* The next request packet in turn, NULL when none may go now. */
 static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 {
 	const struct xroce_send_wqe *wqe;
+	struct xroce_frame *f;
 	struct xroce_swq *e;
 	u32 n;
 
+	if (qp->req.asking == XROCE_ASK_BOTH) {
+		f = xroce_req_oldest(qp);
+		/* It may have failed by now: the rest is not sent then. */
+		if (f || qp->nomem || xroce_req_swq(&qp->req, qp->req.head)->status)
+			return f;
+	}
 	for (n = 0; n < XROCE_BATCH; n++) {
 		if (!xroce_req_open(qp)) {
 			/* Whatever opens it has the ring looked at: nobody need ring. */

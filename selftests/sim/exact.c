@@ -86,6 +86,7 @@ static struct {
 	u32 seen;
 	u32 dropped;
 	bool again;		/* the first of them, each time it comes */
+	bool unheard;		/* so was what the peer said of it */
 	u32 psn;
 } rule;
 
@@ -209,6 +210,62 @@ static void run_lost_request(u64 seed)
 	sim_check(rule.dropped == 1, "nothing was dropped");
 	is(NAK_SEQ_SENT, 1);
 	is(NAK_SEQ_RCVD, 1);
+	is(TIMEOUT, 0);
+	sim_finish();
+}
+
+/* The oldest each of its first times, or once; and what the peer says of that then. */
+static bool silent_rule(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	if (drop_rule(from, buf, len, p))
+		return true;
+	if (from == rule.from || !(p->info & XROCE_OP_ACK) || rule.count > 1 ||
+	    !(p->syndrome & XROCE_AETH_TYPE) || rule.unheard)
+		return false;
+	rule.unheard = true;
+	return true;
+}
+
+static bool unready_rule(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	/* When it goes again for the first time */
+	return sim_count(XROCE_CNT_RNR_RCVD) && drop_rule(from, buf, len, p);
+}
+
+/*
+ * A peer that has said once what it lacks is silent until that comes: a request
+ * is lost twice, or its NAK is, or it is lost after the peer was not ready. What is asked
+ * is the oldest then, not the last alone, and no ACK timeout passes, nor a retry.
+ */
+static void run_lost_silent(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	u32 how = sim_below(3), n = sim_range(2, 9);
+	struct sim_conn *c;
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.timeout = 20;
+	cfg.retry_cnt = 0;
+	cfg.min_rnr = 1;
+	c = sim_pair(&cfg);
+	ep = &c->ep[0];
+	drop(ep, XROCE_OP_REQUEST, how == 2 ? 0 : sim_below(n - 1), how ? 1 : 2);
+	rule.again = true;
+	W->drop = how == 2 ? unready_rule : silent_rule;
+	if (how == 2) {
+		post(ep, XROCE_WR_SEND, 100);
+		sim_run_until(sim_now() + 3 * cfg.delay / 2);
+	}
+	post(ep, XROCE_WR_RDMA_WRITE, n << cfg.mtu_shift);
+	sim_post_recvs(&c->ep[1]);
+	sim_settle_all(10 * SIM_MS);
+	sim_check(rule.dropped == rule.count && rule.unheard == (how == 1),
+		  "%u packets dropped", rule.dropped);
+	/* What the peer has of those before is said first. */
+	sim_check(sim_count(XROCE_CNT_ASKED) == 2 ||
+		  (how == 1 && sim_count(XROCE_CNT_ASKED) == 4), "asked by %llu packets",
+		  (unsigned long long)sim_count(XROCE_CNT_ASKED));
 	is(TIMEOUT, 0);
 	sim_finish();
 }
@@ -467,7 +524,7 @@ static void run_rnr_lossy(u64 seed)
 	cfg.rnr_retry = 7;
 	cfg.timeout = 14;
 	cfg.min_rnr = 12;
-	cfg.loss = 50;
+	cfg.loss = 500;
 	c = sim_pair(&cfg);
 	for (i = 0; i < 4; i++)
 		post(&c->ep[0], XROCE_WR_SEND, 64);
@@ -792,16 +849,16 @@ static void run_local_many(u64 seed)
 	sim_finish();
 }
 
-static u32 refused;
+static u32 refused, taken;
 
 static u32 take_no_repeat(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
 	(void)ep;
-	if (f[0]->is.kind != XROCE_FRAME_REQ || !f[0]->is.again)
+	if (f[0]->is.kind != XROCE_FRAME_REQ || !f[0]->is.again || n <= taken)
 		return n;
 	refused++;
 	W->take = NULL;
-	return 0;
+	return taken;
 }
 
 static u32 take_two(struct sim_ep *ep, struct xroce_frame **f, u32 n)
@@ -832,25 +889,40 @@ static void run_less(u64 seed)
 	sim_finish();
 }
 
-/* Lost with nobody waiting for it; and what asks has no room in the device. */
+/*
+ * Lost with nobody waiting for it, and what asks has no room in the device, or no memory:
+ * the oldest and the last, unless that is the same, or the last alone.
+ */
 static void run_ask_untaken(u64 seed)
 {
 	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 10,
-			       .nsge = 1 };
+			       .nsge = 1, .more = true };
+	u32 n = sim_range(1, 2);
 	struct sim_cfg cfg = sim_plain();
+	bool memory = sim_below(2);
 	struct sim_conn *c;
 
 	(void)seed;
 	cfg.full = 10000 * sim_below(2);
 	c = sim_pair(&cfg);
 	refused = 0;
-	drop(&c->ep[0], XROCE_OP_REQUEST, 0, 1);
-	W->take = take_no_repeat;
+	taken = sim_below(n);
+	drop(&c->ep[0], XROCE_OP_REQUEST, 0, n);
+	if (!memory)
+		W->take = take_no_repeat;
+	if (n > 1)
+		sim_check(sim_post(&c->ep[0], &opt), "no room");
+	opt.more = false;
 	sim_check(sim_post(&c->ep[0], &opt), "no room");
-	sim_run_until(sim_now() + 20 * SIM_MS);
-	sim_check(refused == 1, "nothing was refused");
+	sim_run_until(sim_now() + 6 * SIM_MS);
+	if (memory)
+		W->cfg.nomem = 10000;
+	sim_run_until(sim_now() + 4 * SIM_MS);
+	W->cfg.nomem = 0;
+	sim_run_until(sim_now() + 10 * SIM_MS);
+	sim_check(refused == !memory, "nothing was refused");
 	sim_check(c->ep[0].wire.una == c->ep[0].wire.max, "not acknowledged");
-	is(ASKED, 1);
+	is(ASKED, n);
 	is(RETRANS, 0);
 	post(&c->ep[0], XROCE_WR_RDMA_WRITE, 1);
 	sim_settle_all(SIM_SEC);
@@ -863,6 +935,7 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "untaken", "the device is full at times: nothing sent twice", run_untaken, 0, 40 },
 	{ "less", "the device takes two at a time: no more are built", run_less, 0, 3 },
 	{ "lost-request", "recovered by one NAK", run_lost_request, 0, 60 },
+	{ "lost-silent", "and where the peer says no more of it", run_lost_silent, 0, 60 },
 	{ "late-nak", "a NAK behind the ACK that it should precede", run_late_nak, 0, 40 },
 	{ "lost-response", "READ recovered by an implied NAK, as often as it is lost",
 	  run_lost_response, 0, 60 },
@@ -879,6 +952,6 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "local", "the answer behind what sends nothing", run_local, 0, 40 },
 	{ "local-many", "thousands of those: some at a time", run_local_many, 0, 3 },
 	{ "ask-untaken", "the device is full when an ACK is to be asked for",
-	  run_ask_untaken, 0, 10 },
+	  run_ask_untaken, 0, 40 },
 	{ NULL, NULL, NULL, 0, 0 }
 };

@@ -194,7 +194,7 @@ bug read-from-start comp 'off = ((pkt->psn - e->psn) & XROCE_PSN_MASK) << qp->ho
 bug read-again-wrong req '.va = cpu_to_be64(wqe->rdma.remote_addr + off),' \
 	'.va = cpu_to_be64(wqe->rdma.remote_addr),'
 bug no-fence req '(wqe->flags & XROCE_WR_FENCE) &&' '0 &&'
-bug fence-not-seen req '!(wqe->flags & XROCE_WR_FENCE);' 'true;'
+bug fence-not-seen sq '!(wqe->flags & XROCE_WR_FENCE);' 'true;'
 bug too-many-reads req 'req->rd_tail - req->rd_head >= req->max_rd_atomic' \
 	'req->rd_tail - req->rd_head > req->max_rd_atomic'
 bug duplicate-read-counts resp 'rd->state == XROCE_RD_ACTIVE && !rd->again' \
@@ -302,13 +302,17 @@ bug owed-turn tx ' || qp->hot.state == XROCE_QPS_RESET;' ';'
 bug owed-race tx 'if (!mine && qp->hot.state == XROCE_QPS_RESET)' 'if (0)'
 bug ud-turn tx "if (!xroce_qp_reliable(qp))\n\t\t\tmine = xroce_turn_mine(qp);\n" ''
 bug turn-less tx 'if (taken < n && mine && ' 'if (taken < n && '
+bug ask-last req 'req->asking = XROCE_ASK_BOTH;\n\t\t\tleast' 'least'
+bug ask-oldest-back req 'if (f->again == XROCE_CNT_ASKED && qp->req.asking) {' 'if (0) {'
+bug ask-oldest-nomem req 'qp->nomem ? XROCE_ASK_BOTH : XROCE_ASK_LAST' 'XROCE_ASK_LAST'
+bug ask-oldest-read req 'qp->hot.una != next && !xroce_wqe_is_read(wqe)' 'qp->hot.una != next'
 bug ask-forgotten req '|| !xroce_req_ask(qp))' '|| 1)'
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
 bug others-turn req 'if (looked && xroce_qp_reliable' 'if (xroce_qp_reliable'
 bug ended-clock tx 'if (!xroce_qp_sends(qp))\n\t\treturn;\n\tif (req->waiting' 'if (req->waiting'
 bug rnr-at-once tx 'if (much)\n\t\txroce_env_defer' 'if (qp->hot.state == XROCE_QPS_ERR)\n\t\txroce_env_defer'
 bug untaken-lost tx 'xroce_req_untaken(qp, f, looked);' ';'
-bug untaken-unasked req 'if (f->again == XROCE_CNT_ASKED && ' 'if (0 && '
+bug untaken-unasked req 'if (f->again == XROCE_CNT_ASKED && qp->hot.next == f->psn)' 'if (0)'
 bug never-less tx 'XROCE_BATCH - less;' 'XROCE_BATCH;'
 bug not-again tx '		qp->again = true;
 ' ''
@@ -337,8 +341,8 @@ bug unsignalled-reported req '(wqe->flags & XROCE_WR_SIGNALED))\n\t\txroce_req_r
 	'1)\n\t\txroce_req_report'
 bug no-event cq \
 	'!(arm == XROCE_ARM_SOLICITED && solicited)' '1'
-bug doorbell-forgotten req 'WRITE_ONCE(ring->wake, 1);' ''
-bug doorbell-always req 'WRITE_ONCE(ring->wake, 0);' ''
+bug doorbell-forgotten sq 'WRITE_ONCE(ring->wake, 1);' ''
+bug doorbell-always sq 'WRITE_ONCE(ring->wake, 0);' ''
 
 # who may do what
 bug bad-bound copy 'va - mr->iova <= mr->length - len' \
@@ -378,7 +382,7 @@ bug uc-timer req 'req->waiting || !xroce_qp_reliable(qp)' 'req->waiting'
 bug uc-early req 'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))' \
 	'xroce_req_sent(qp, e, 1);\n\tif (!xroce_qp_reliable(qp))\n\t\txroce_req_advance(qp, qp->hot.next);\n\tif (!xroce_qp_reliable(qp))'
 bug uc-late tx 'xroce_req_advance(qp, qp->hot.next);' ';'
-bug uc-invalidate req 'if (wr <= XROCE_WR_SEND_WITH_IMM)' \
+bug uc-invalidate sq 'if (wr <= XROCE_WR_SEND_WITH_IMM)' \
 	'if (wr <= XROCE_WR_SEND_WITH_IMM || wr == XROCE_WR_SEND_WITH_INV)'
 bug sqd-forgets answer 'if (active != resp->rd_active)' 'if (true)'
 bug feth-reserved resp ' & XROCE_FETH_SEL;' ';'
@@ -396,7 +400,7 @@ bug ud-source dgram '.src_qp = pkt->sqpn,' '.src_qp = qp->hot.dest_qpn,'
 bug ud-any-qkey rx 'pkt->qkey != qp->qkey' '0'
 bug ud-own-qkey req '(s32)wqe->ud.remote_qkey < 0' '0'
 bug ud-any-address rx '!xroce_env_local(rx)' '0'
-bug ud-over-mtu req 'sum > (ud ? xroce_mtu(qp) : XROCE_MAX_MSG)' \
+bug ud-over-mtu sq 'sum > (ud ? xroce_mtu(qp) : XROCE_MAX_MSG)' \
 	'sum > XROCE_MAX_MSG'
 bug ud-any-ah req '!ah || ah->pd != qp->pd' '!ah'
 bug ud-path-kept req 'qp->av = ah->av;' 'if (!qp->av.l3_len) qp->av = ah->av;'

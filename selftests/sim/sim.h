@@ -433,6 +433,7 @@ struct wire_fifo {
  * Requests go from the end that holds it, answers come back to it.
  * @una, @max: sent and not acknowledged, by what was delivered
  * @next: the PSN to follow, unless the sender goes back
+ * @asks: or this one, where only the oldest has gone again
  * @in_msg, @left: inside a SEND or WRITE message, bytes of the WRITE to come
  * @since: when the observer's ACK timer began, 0 when nothing is outstanding
  * @expiries: how often it ran out without progress
@@ -449,6 +450,7 @@ struct wire_fifo {
 struct wire {
 	u32 una;
 	u32 next;
+	u32 asks;
 	u32 max;
 	u32 in_msg;
 	u32 left;
