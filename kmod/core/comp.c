@@ -206,6 +206,8 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 	case XROCE_ACK_NEW:
 		break;
 	}
+	if (qp->req.timing)
+		xroce_req_timed(qp);
 	if (pkt->info & XROCE_OP_ACK)
 		xroce_comp_ack(qp, pkt);
 	else if (xroce_comp_upto(qp, pkt->psn, pkt->psn))

@@ -316,6 +316,8 @@ struct xroce_swq {
  * @waiting: since when nothing new was heard of what is outstanding, ns; 0: none is
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
  * @asking: the next packet is that one, or the oldest and then that one
+ * @rtt: the shortest time to an answer so far, ns, 0: none has come; @timing: since when
+ *	one is waited for, 0: none is
  * @dry: in this run no more was found in the ring, and who posts now comes with a doorbell
  * @since_ackreq: packets since the last one that asked
  * @rnr_until: nothing is sent before, ns, 0 when not waiting
@@ -345,17 +347,14 @@ struct xroce_req {
 	u64 timeout;
 	u64 total;
 	u64 waiting;
+	u64 rtt, timing;
 	u64 rnr_until;
 	u64 pace;
 	u64 free_at;
 	u32 nak_psn, nak_told;
 	u8 recovering;
-	u8 retry_cnt;
-	u8 retries;
-	u8 rnr_retry;
-	u8 rnr_retries;
-	u32 cwnd;
-	u32 ssthresh;
+	u8 retry_cnt, retries, rnr_retry, rnr_retries;
+	u32 cwnd, ssthresh;
 	u32 cwnd_cnt;
 	u32 recover;
 	u32 since_ackreq;
@@ -646,6 +645,7 @@ void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f, bool l
 void xroce_req_advance(struct xroce_qp *qp, u32 psn);
 void xroce_req_arm(struct xroce_qp *qp);
 bool xroce_req_timer(struct xroce_qp *qp, u64 now);
+void xroce_req_timed(struct xroce_qp *qp);
 void xroce_req_complete(struct xroce_qp *qp, u8 status);
 void xroce_req_fail(struct xroce_qp *qp, u8 status);
 void xroce_req_drained(struct xroce_qp *qp);

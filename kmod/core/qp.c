@@ -42,6 +42,8 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	req->rd_head = 0;
 	req->rd_tail = 0;
 	req->waiting = 0;
+	req->rtt = 0;
+	req->timing = 0;
 	req->rnr_until = 0;
 	req->pace = 0;
 	req->free_at = 0;

@@ -10,7 +10,8 @@
  * Until the last packet goes again to ask for an ACK, ns, and as a part of the ACK
  * timeout: for those that were lost with nothing behind them to show it, and after
  * twice as long, for packets that did not ask since nobody waits for their completion,
- * unless one that follows has. It costs no retry.
+ * unless one that follows has. It costs no retry. Twice as long as answers take where
+ * that is more.
  */
 #define XROCE_ASK_WAIT		4000000
 #define XROCE_ASK_PART		4
@@ -225,14 +226,16 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 }
 
 /* When something is to be done about what is outstanding, if at all. */
-static u64 xroce_req_due(const struct xroce_req *req)
+static inline u64 xroce_req_due(const struct xroce_req *req)
 {
 	u64 wait = XROCE_ASK_WAIT;
 
 	if (req->asked)
 		wait = xroce_cc_timeout(req);
 	else if (req->timeout)
-		wait = min(wait, req->timeout / XROCE_ASK_PART);
+		wait = min(max(wait, 2 * req->rtt), req->timeout / XROCE_ASK_PART);
+	else
+		wait = max(wait, 2 * req->rtt);
 	return wait ? req->waiting + wait : XROCE_NEVER;
 }
 
@@ -317,7 +320,7 @@ bool xroce_req_timer(struct xroce_qp *qp, u64 now)
 		}
 		req->asked = true;
 		/* There is time to answer, however late this comes. */
-		if (xroce_req_ask(qp)) {
+		if (req->asking || xroce_req_ask(qp)) {
 			req->asking = XROCE_ASK_BOTH;
 			least = now + wait;
 		}
@@ -329,6 +332,29 @@ bool xroce_req_timer(struct xroce_qp *qp, u64 now)
 		return true;
 	xroce_env_timer(qp, due);
 	return false;
+}
+
+/* Is it of use to know how long an answer takes: until one took less than half the wait. */
+static bool xroce_req_times(const struct xroce_req *req)
+{
+	/* and none has come: 0 */
+	return req->rtt - 1 >= XROCE_ASK_WAIT / 2 && !req->timing;
+}
+
+/**
+ * xroce_req_timed() - the first answer has come since a packet asked for one
+ * @qp: the queue pair, which is timing that
+ *
+ * The shortest counts: that of what was lost at first takes longer.
+ */
+void xroce_req_timed(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+	u64 took = xroce_env_now() - req->timing;
+
+	req->timing = 0;
+	if (took && took <= req->rtt - 1)
+		req->rtt = took;
 }
 
 static bool xroce_req_open(const struct xroce_qp *qp)
@@ -627,8 +653,11 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 		return f;
 	signalled = req->sig_all || (wqe->flags & XROCE_WR_SIGNALED);
 	f->ackreq = xroce_req_asks(qp, last && signalled);
-	if (f->ackreq)
+	if (f->ackreq) {
 		req->since_ackreq = 0;
+		if (xroce_req_times(req))
+			req->timing = xroce_env_now();
+	}
 	req->asking = XROCE_ASK_NOT;
 	return f;
 }
@@ -682,45 +711,13 @@ static void xroce_req_local(struct xroce_qp *qp, const struct xroce_send_wqe *wq
 		xroce_req_complete(qp, XROCE_WC_SUCCESS);
 }
 
-/*
- * Before the last asks, the oldest goes again: a peer that has told of its loss once, or
- * was not ready for it, says nothing of all that follows until it comes. With it there
- * the last is answered. Of a READ or atomic it would cost an answer more.
- */
-static noinline struct xroce_frame *xroce_req_oldest(struct xroce_qp *qp)
-{
-	struct xroce_req *req = &qp->req;
-	const struct xroce_send_wqe *wqe = xroce_req_wqe(req, req->head);
-	struct xroce_swq *e = xroce_req_swq(req, req->head);
-	u32 next = qp->hot.next, cur = req->cur;
-	struct xroce_frame *f = NULL;
-
-	if (qp->hot.una != next && !xroce_wqe_is_read(wqe)) {
-		qp->req.srqn = wqe->rdma.xrc_srqn & XROCE_QPN_MASK;
-		qp->hot.next = qp->hot.una;
-		req->cur = req->head;
-		f = xroce_req_send(qp, wqe, e);
-		qp->hot.next = next;
-		req->cur = cur;
-	}
-	req->asking = qp->nomem ? XROCE_ASK_BOTH : XROCE_ASK_LAST;
-	return f;
-}
-
 /* The next request packet in turn, NULL when none may go now. */
 static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 {
 	const struct xroce_send_wqe *wqe;
-	struct xroce_frame *f;
 	struct xroce_swq *e;
 	u32 n;
 
-	if (qp->req.asking == XROCE_ASK_BOTH) {
-		f = xroce_req_oldest(qp);
-		/* It may have failed by now: the rest is not sent then. */
-		if (f || qp->nomem || xroce_req_swq(&qp->req, qp->req.head)->status)
-			return f;
-	}
 	for (n = 0; n < XROCE_BATCH; n++) {
 		if (!xroce_req_open(qp)) {
 			/* Whatever opens it has the ring looked at: nobody need ring. */
@@ -743,6 +740,33 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 	return NULL;
 }
 
+/*
+ * Before the last asks, the oldest goes again: a peer that has told of its loss once, or
+ * was not ready for it, says nothing of all that follows until it comes. With it there
+ * the last is answered. Of a READ or atomic it would cost an answer more.
+ *
+ * Return: whether it is to be built now.
+ */
+static noinline bool xroce_req_back(struct xroce_qp *qp)
+{
+	struct xroce_req *req = &qp->req;
+
+	if (qp->hot.una == qp->hot.next || xroce_wqe_is_read(xroce_req_wqe(req, req->head))) {
+		req->asking = XROCE_ASK_LAST;
+		return false;
+	}
+	qp->hot.next = qp->hot.una;
+	req->cur = req->head;
+	return true;
+}
+
+/* And on at @psn, where the last asks. */
+static noinline void xroce_req_forth(struct xroce_qp *qp, u32 psn)
+{
+	xroce_req_seek(qp, psn);
+	qp->req.asking = qp->nomem ? XROCE_ASK_BOTH : XROCE_ASK_LAST;
+}
+
 /* Packets that cannot ask in turn before others get the CPU: each is looked for. */
 #define XROCE_ASKS	16
 
@@ -756,14 +780,19 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 	struct xroce_frame *f;
-	u32 left = XROCE_ASKS;
+	u32 left = XROCE_ASKS, psn;
+	bool back;
 
 	while (xroce_qp_sends(qp) && !req->rnr_until) {
 		if (!left--) {
 			xroce_env_defer(qp);
 			break;
 		}
+		psn = qp->hot.next;
+		back = req->asking == XROCE_ASK_BOTH && xroce_req_back(qp);
 		f = xroce_req_build(qp);
+		if (back)
+			xroce_req_forth(qp, psn);
 		if (f || qp->nomem)
 			return f;
 		/* Stopping: one that cannot be sent may be the oldest already. */

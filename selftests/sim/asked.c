@@ -11,6 +11,8 @@ static struct {
 	bool acked;
 	bool one;		/* ACK is dropped, not all */
 	bool looped;		/* are the others' packets */
+	u64 full;		/* is the device until then */
+	u32 calls;		/* of it */
 } asked;
 
 static void post(u8 wr, u32 len, bool signaled, bool more)
@@ -222,6 +224,69 @@ static bool drop_acks(struct sim_ep *from, const u8 *buf, u32 len, const struct 
 		return false;
 	asked.acked = asked.one;
 	return true;
+}
+
+/* Where an answer takes longer than the first was waited for, later ones are asked for later. */
+static void run_farther(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	u32 i;
+
+	(void)seed;
+	cfg.timeout = 16;			/* 268 ms */
+	cfg.delay = 5 * SIM_MS;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	for (i = 0; i < 20; i++) {
+		post(XROCE_WR_RDMA_WRITE, 2 << cfg.mtu_shift, true, false);
+		sim_settle_all(20 * SIM_MS);
+	}
+	is(ASKED, 2);
+	/* And soon again, once an answer was. */
+	W->cfg.delay = 10 * SIM_US;
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_settle_all(SIM_MS);
+	asked.acked = false;
+	asked.one = true;
+	W->drop = drop_acks;
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_settle_all(5 * SIM_MS);
+	is(ASKED, 3);
+	is(TIMEOUT, 0);
+	sim_finish();
+}
+
+/* The device is full when it asks by itself, and still when it is time to: of the last alone. */
+static u32 take_no_more(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)f;
+	if (ep != asked.ep || sim_now() >= asked.full)
+		return n;
+	return asked.calls++ ? asked.calls == 2 ? n - 2 : 0 : n;
+}
+
+static void run_back(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+
+	(void)seed;
+	cfg.timeout = 14;
+	cfg.mtu_shift = 10;
+	cfg.cwnd_init = cfg.cwnd_max = 32;
+	cfg.unmarked = true;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	asked.acked = false;
+	asked.one = false;
+	asked.calls = 0;
+	asked.full = sim_now() + 7 * SIM_MS;
+	W->drop = drop_acks;
+	W->take = take_no_more;
+	post(XROCE_WR_RDMA_WRITE, 60 << cfg.mtu_shift, true, false);
+	sim_run_until(asked.full - SIM_US);
+	asked.acked = true;
+	sim_settle_all(SIM_SEC);
+	is(ASKED, 2);
+	is(TIMEOUT, 0);
+	sim_finish();
 }
 
 /* One that is waited for, whose ACK is lost: soon, whatever follows. */
@@ -693,6 +758,8 @@ const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-round", "the last PSN of a READ, 2^24 packets later", run_round, 0, 10 },
 	{ "asks-far", "a peer so far away that who asks late is not answered in time", run_far,
 	  0, 10 },
+	{ "asks-farther", "and one farther away than that: later", run_farther, 0, 10 },
+	{ "asks-back", "once, from where the last one is", run_back, 0, 10 },
 	{ "asks-waited", "the ACK of one that is waited for, which is lost", run_waited, 0, 10 },
 	{ "asks-ready", "twice, and the peer ready for the second only", run_ready, 0, 1 },
 	{ "lost-unready", "once more after the peer was not ready", run_unready, 0, 10 },

@@ -186,7 +186,7 @@ static void run_late(u64 seed)
 {
 	(void)seed;
 	crowd_late = 8;
-	run(XROCE_WR_RDMA_WRITE, MOST, 64, 8, 50);
+	run(XROCE_WR_RDMA_WRITE, MOST, 64, 12, 40);
 	crowd_late = 0;
 }
 

@@ -250,6 +250,9 @@ static void run_lost_silent(u64 seed)
 	cfg.min_rnr = 1;
 	c = sim_pair(&cfg);
 	ep = &c->ep[0];
+	/* It knows how long an answer takes. */
+	post(ep, XROCE_WR_RDMA_WRITE, 100);
+	sim_settle_all(SIM_MS);
 	drop(ep, XROCE_OP_REQUEST, how == 2 ? 0 : sim_below(n - 1), how ? 1 : 2);
 	rule.again = true;
 	W->drop = how == 2 ? unready_rule : silent_rule;

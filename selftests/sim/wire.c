@@ -500,8 +500,8 @@ static void tx_request(struct sim_ep *ep, const struct hdr *h)
 		  " wait", ep->idx);
 	sim_check(dist(h->psn, w->una) >= 0, "QP %u: PSN %06x sent again, but"
 		  " %06x is acknowledged", ep->idx, h->psn, w->una);
-	sim_check(behind <= 0 || h->psn == w->una || h->psn == w->asks, "QP %u: PSN %06x"
-		  " sent, %06x should follow", ep->idx, h->psn, w->next);
+	sim_check(behind <= 0 || h->psn == w->una || h->psn == w->asks || h->psn == w->max,
+		  "QP %u: PSN %06x sent, %06x should follow", ep->idx, h->psn, w->next);
 	w->asks = behind < 0 && h->psn == w->una ? psn_plus(w->next, 0xffffff) : w->una;
 	if (h->psn == w->max)
 		tx_new(ep, h, hash);
