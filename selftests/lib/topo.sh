@@ -28,7 +28,7 @@ TOPO_TMP=$(mktemp -d)
 V4=198.18.1 V6=fdc8:
 # RDMA devices have one name space for the whole machine, before Linux 7.3
 RDMA1=xr1 RDMA2=xr2
-topo_pids=()
+topo_pids=() topo_index=4000
 
 # in_ns NAMESPACE COMMAND... - no name: here. What goes there itself needs no program
 # that does: each costs an emulated machine as much as what it runs
@@ -141,9 +141,10 @@ addresses() {
 	END
 }
 
-# topo_veth NAMESPACE DEVICE NAMESPACE DEVICE MTU
+# topo_veth NAMESPACE DEVICE NAMESPACE DEVICE MTU - the ends with different indices: where
+# they are the same, the kernel takes a second to say that there is a carrier
 topo_veth() {
-	in_ns "$1" ip link add "$2" mtu "$5" type veth \
+	in_ns "$1" ip link add "$2" index $((topo_index++)) mtu "$5" type veth \
 		peer name "$4" mtu "$5" netns "${3:-$$}"
 }
 
