@@ -251,9 +251,9 @@ bug asks-gone req 'if (!req->since_ackreq && !req->asking)' 'if (!req->since_ack
 bug asks-defer req '			xroce_env_defer(qp);
 			break;
 		}
-		f = xroce_req_build(qp);' '			break;
+		psn = qp->hot.next;' '			break;
 		}
-		f = xroce_req_build(qp);'
+		psn = qp->hot.next;'
 bug asks-ready req '	req->rnr_until = 0;	/* another' '	/* another'
 bug last-twice tx ' && qp->hot.state != XROCE_QPS_RESET)' ')'
 bug asks-untimed req '	if (due != XROCE_NEVER)
