@@ -91,10 +91,12 @@ static void extra_ends(void)
 
 /*
  * And of one that fails only as it is to go again and ask: its memory has gone. Or of
- * many, one after the other, more than are looked for in one run.
+ * many, one after the other, more than are looked for in one run: that goes on at once.
  */
 static void run_gone(u64 seed)
 {
+	struct sim_opt bad = { .wr = XROCE_WR_RDMA_WRITE, .len = 100, .nsge = 1,
+			       .tweak = t_more_bad };
 	u32 n = sim_chance(5000) ? 1 : 40;
 	struct sim_cfg cfg = sim_plain();
 	struct xroce_cqe *cqe;
@@ -115,7 +117,10 @@ static void run_gone(u64 seed)
 	post_extra(n);
 	sim_run_until(sim_now() + SIM_MS);
 	extra_ends();
-	sim_run_until(sim_now() + SIM_SEC);
+	/* What cannot go either has those asked about now. */
+	if (n > 1)
+		sim_check(sim_post(ep, &bad), "no room");
+	sim_run_until(sim_now() + (n > 1 ? SIM_MS : SIM_SEC));
 	cqe = (struct xroce_cqe *)ep->scq->cq.ring->slot;
 	sim_check(ep->scq->cq.ring->prod && cqe->status == XROCE_WC_LOC_PROT_ERR,
 		  "%u completions, status %u", ep->scq->cq.ring->prod, cqe->status);
