@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * One connection, and single packets lost where it hurts: not only the result
- * counts, but how it was reached: by a NAK, by an implied NAK, by the timer, and
- * how often. Single-threaded.
+ * One connection: not only the result counts, but how it was reached, with how many
+ * packets, ACKs, timeouts. What of it is lost is lost.c's. Single-threaded.
  */
-#include "sim.h"
-
-#define TIMEOUT_NS	(4096ull << 14)
+#include "lost.h"
 
 struct sim_conn *sim_pair(const struct sim_cfg *cfg)
 {
@@ -58,15 +55,6 @@ void sim_post_n(struct sim_ep *ep, u32 n)
 	}
 }
 
-static struct sim_op *post(struct sim_ep *ep, u8 wr, u32 len)
-{
-	struct sim_opt opt = { .wr = wr, .len = len, .nsge = 1, .signaled = true };
-	struct sim_op *op = sim_post(ep, &opt);
-
-	sim_check(op, "no room");
-	return op;
-}
-
 /**
  * sim_finish() - all is done: nothing may be wrong anywhere, nor become so
  */
@@ -76,42 +64,6 @@ void sim_finish(void)
 	sim_verify_quiet();
 	sim_total_ops += W->ops_done;
 	sim_world_free();
-}
-
-static struct {
-	struct sim_ep *from;
-	u32 kinds;		/* of what to drop */
-	u32 skip;
-	u32 count;
-	u32 seen;
-	u32 dropped;
-	bool again;		/* the first of them, each time it comes */
-	bool unheard;		/* so was what the peer said of it */
-	u32 psn;
-} rule;
-
-static bool drop_rule(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
-{
-	(void)buf;
-	(void)len;
-	if ((rule.from && from != rule.from) || !(p->info & rule.kinds))
-		return false;
-	if (rule.seen++ < rule.skip || rule.dropped >= rule.count ||
-	    (rule.again && rule.dropped && p->psn != rule.psn))
-		return false;
-	rule.psn = p->psn;
-	rule.dropped++;
-	return true;
-}
-
-static void drop(struct sim_ep *from, u32 kinds, u32 skip, u32 count)
-{
-	memset(&rule, 0, sizeof(rule));
-	rule.from = from;
-	rule.kinds = kinds;
-	rule.skip = skip;
-	rule.count = count;
-	W->drop = drop_rule;
 }
 
 /* Post @n that nobody waits for: they are acknowledged nevertheless. */
@@ -149,12 +101,12 @@ static void run_quiet(u64 seed)
 		n = sim_below(5);
 		quiet += !!n;
 		quietly(&c->ep[0], n, 8192);
-		post(&c->ep[0], XROCE_WR_RDMA_WRITE, 1);
+		sim_post_one(&c->ep[0], XROCE_WR_RDMA_WRITE, 1);
 		sim_settle_all(10 * SIM_MS);
 		sim_post_recvs(&c->ep[1]);
 	}
 	n = sim_count(XROCE_CNT_ACKS_SENT);
-	post(&c->ep[0], XROCE_WR_RDMA_WRITE, 64 << cfg.mtu_shift > 65536 ?
+	sim_post_one(&c->ep[0], XROCE_WR_RDMA_WRITE, 64 << cfg.mtu_shift > 65536 ?
 	     65536 : 64 << cfg.mtu_shift);
 	sim_settle_all(10 * SIM_MS);
 	n = sim_count(XROCE_CNT_ACKS_SENT) - n;
@@ -191,241 +143,6 @@ static void run_untaken(u64 seed)
 	is(DUPLICATE, sim_count(XROCE_CNT_ASKED));
 	is(TIMEOUT, 0);
 	sim_check(c->ep[0].wire.retrans == sim_count(XROCE_CNT_ASKED), "retransmissions");
-	sim_finish();
-}
-
-/* A packet from the middle of a message: one NAK, and all goes on at once. */
-static void run_lost_request(u64 seed)
-{
-	struct sim_cfg cfg = sim_plain();
-	struct sim_conn *c = sim_pair(&cfg);
-	struct sim_ep *ep = &c->ep[0];
-
-	(void)seed;
-	sim_post_recvs(&c->ep[1]);
-	drop(ep, XROCE_OP_REQUEST, sim_below(12), 1);
-	post(ep, XROCE_WR_RDMA_WRITE, 14 << cfg.mtu_shift);
-	post(ep, XROCE_WR_SEND, 100);
-	sim_settle_all(5 * SIM_MS);
-	sim_check(rule.dropped == 1, "nothing was dropped");
-	is(NAK_SEQ_SENT, 1);
-	is(NAK_SEQ_RCVD, 1);
-	is(TIMEOUT, 0);
-	sim_finish();
-}
-
-/* The oldest each of its first times, or once; and what the peer says of that then. */
-static bool silent_rule(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
-{
-	if (drop_rule(from, buf, len, p))
-		return true;
-	if (from == rule.from || !(p->info & XROCE_OP_ACK) || rule.count > 1 ||
-	    !(p->syndrome & XROCE_AETH_TYPE) || rule.unheard)
-		return false;
-	rule.unheard = true;
-	return true;
-}
-
-static bool unready_rule(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
-{
-	/* When it goes again for the first time */
-	return sim_count(XROCE_CNT_RNR_RCVD) && drop_rule(from, buf, len, p);
-}
-
-/*
- * A peer that has said once what it lacks is silent until that comes: a request
- * is lost twice, or its NAK is, or it is lost after the peer was not ready. What is asked
- * is the oldest then, not the last alone, and no ACK timeout passes, nor a retry.
- */
-static void run_lost_silent(u64 seed)
-{
-	struct sim_cfg cfg = sim_plain();
-	u32 how = sim_below(3), n = sim_range(2, 9);
-	struct sim_conn *c;
-	struct sim_ep *ep;
-
-	(void)seed;
-	cfg.timeout = 20;
-	cfg.retry_cnt = 0;
-	cfg.min_rnr = 1;
-	c = sim_pair(&cfg);
-	ep = &c->ep[0];
-	/* It knows how long an answer takes. */
-	post(ep, XROCE_WR_RDMA_WRITE, 100);
-	sim_settle_all(SIM_MS);
-	drop(ep, XROCE_OP_REQUEST, how == 2 ? 0 : sim_below(n - 1), how ? 1 : 2);
-	rule.again = true;
-	W->drop = how == 2 ? unready_rule : silent_rule;
-	if (how == 2) {
-		post(ep, XROCE_WR_SEND, 100);
-		sim_run_until(sim_now() + 3 * cfg.delay / 2);
-	}
-	post(ep, XROCE_WR_RDMA_WRITE, n << cfg.mtu_shift);
-	sim_post_recvs(&c->ep[1]);
-	sim_settle_all(10 * SIM_MS);
-	sim_check(rule.dropped == rule.count && rule.unheard == (how == 1),
-		  "%u packets dropped", rule.dropped);
-	/* What the peer has of those before is said first. */
-	sim_check(sim_count(XROCE_CNT_ASKED) == 2 ||
-		  (how == 1 && sim_count(XROCE_CNT_ASKED) == 4), "asked by %llu packets",
-		  (unsigned long long)sim_count(XROCE_CNT_ASKED));
-	is(TIMEOUT, 0);
-	sim_finish();
-}
-
-static void deliver_at(struct sim_ep *from, const u8 *buf, u32 len, u64 when)
-{
-	struct sim_pkt *pkt = calloc(1, sizeof(*pkt));
-
-	pkt->to = from->peer->node;
-	pkt->ep = from->peer;
-	pkt->len = len;
-	pkt->buf = malloc(len);
-	memcpy(pkt->buf, buf, len);
-	sim_at(when, SIM_EV_PKT, NULL, pkt, 0);
-}
-
-/* The last but one comes late, and its NAK later than its ACK. */
-static bool late_rule(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
-{
-	u64 late = 0;
-
-	if (p->info & XROCE_OP_REQUEST && ++rule.seen == rule.skip)
-		late = 5 * W->cfg.delay;
-	else if (p->info & XROCE_OP_ACK && p->syndrome == XROCE_NAK_PSN && !rule.dropped++)
-		late = 50 * W->cfg.delay;
-	if (late)
-		deliver_at(from, buf, len, sim_now() + late);
-	return late;
-}
-
-/* An ACK that overtakes a NAK does not make it unheard. */
-static void run_late_nak(u64 seed)
-{
-	struct sim_cfg cfg = sim_plain();
-	struct sim_conn *c = sim_pair(&cfg);
-	u32 n = sim_range(2, 12);
-
-	(void)seed;
-	memset(&rule, 0, sizeof(rule));
-	rule.skip = n - 1;
-	W->drop = late_rule;
-	post(&c->ep[0], XROCE_WR_RDMA_WRITE, n << cfg.mtu_shift);
-	sim_settle_all(5 * SIM_MS);
-	sim_check(rule.dropped, "no NAK");
-	is(NAK_SEQ_SENT, 1);
-	is(NAK_SEQ_RCVD, 1);
-	is(TIMEOUT, 0);
-	sim_finish();
-}
-
-/* Those that are not dropped come one by one. */
-static bool apart_rule(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
-{
-	if (!(p->info & rule.kinds))
-		return false;
-	if (!drop_rule(from, buf, len, p))
-		deliver_at(from, buf, len, sim_now() + W->cfg.delay + rule.seen * SIM_US);
-	return true;
-}
-
-/*
- * A READ response: the next one tells, of that which was sent again too. One that never
- * comes, though others do, is the timer's.
- */
-static void run_lost_response(u64 seed)
-{
-	struct sim_cfg cfg = sim_plain();
-	u32 times = sim_range(1, 4);
-	struct sim_conn *c;
-	struct sim_ep *ep;
-
-	(void)seed;
-	cfg.timeout = 8;
-	c = sim_pair(&cfg);
-	ep = &c->ep[0];
-	drop(&c->ep[1], XROCE_OP_READ_RESP, times > 3 ? 0 : sim_below(13), times > 3 ? ~0u : times);
-	rule.again = true;
-	W->drop = apart_rule;
-	post(ep, XROCE_WR_RDMA_READ, 14 << cfg.mtu_shift);
-	sim_settle_all(SIM_SEC);
-	sim_check(ep->first_err == (times > 3 ? XROCE_WC_RETRY_EXC_ERR : 0), "wrong status");
-	is(TIMEOUT, times > 3 ? cfg.retry_cnt + 1 : 0);
-	sim_check(sim_count(XROCE_CNT_IMPLIED_NAK) >= times, "no implied NAK");
-	sim_check(times > 3 || (rule.dropped == times && ep->wire.retrans == times),
-		  "%llu requests sent again", (unsigned long long)ep->wire.retrans);
-	sim_finish();
-}
-
-/* An atomic's answer: the ACK behind it tells, and it is not done twice. */
-static void run_lost_atomic(u64 seed)
-{
-	struct sim_cfg cfg = sim_plain();
-	struct sim_conn *c = sim_pair(&cfg);
-	struct sim_ep *ep = &c->ep[0];
-	u32 i;
-
-	(void)seed;
-	drop(&c->ep[1], XROCE_OP_ATOMIC_ACK, sim_below(3), 1);
-	for (i = 0; i < 3; i++)
-		post(ep, sim_chance(5000) ? XROCE_WR_ATOMIC_FETCH_AND_ADD :
-		     XROCE_WR_ATOMIC_CMP_AND_SWP, 8);
-	post(ep, XROCE_WR_RDMA_WRITE, 100);
-	sim_settle_all(5 * SIM_MS);
-	sim_check(rule.dropped == 1, "nothing was dropped");
-	is(TIMEOUT, 0);
-	is(RX_ATOMIC, 3);
-	sim_finish();
-}
-
-/*
- * The only answer, or the only request: it goes again to ask, at no cost. Should
- * that be lost too, or what was asked for be data, the timer alone helps, once.
- */
-static void run_timer(u64 seed)
-{
-	struct sim_cfg cfg = sim_plain();
-	struct sim_conn *c = sim_pair(&cfg);
-	struct sim_ep *ep = &c->ep[0];
-	bool request = sim_chance(5000), expire = sim_chance(5000);
-	u8 wr = sim_range(XROCE_WR_RDMA_WRITE, XROCE_WR_ATOMIC_FETCH_AND_ADD);
-	bool asks = wr < XROCE_WR_RDMA_READ;
-	u64 start;
-
-	(void)seed;
-	sim_post_recvs(&c->ep[1]);
-	start = sim_now();
-	drop(request ? ep : &c->ep[1], request ? XROCE_OP_REQUEST :
-	     XROCE_OP_RESPONSE, 0, 1 + (asks && expire));
-	expire |= !asks;
-	post(ep, wr, sim_range(8, 256));
-	sim_settle_all(4 * TIMEOUT_NS + SIM_MS);
-	sim_check(rule.dropped == rule.count, "nothing was dropped");
-	sim_check((sim_now() - start >= TIMEOUT_NS) == expire, "at the wrong time");
-	is(TIMEOUT, expire);
-	is(ASKED, asks);
-	sim_check(!!sim_count(XROCE_CNT_DUPLICATE) == !request, "duplicates");
-	sim_finish();
-}
-
-/* An ACK in between is no loss: the next one says the same and more. */
-static void run_lost_ack(u64 seed)
-{
-	struct sim_cfg cfg = sim_plain();
-	struct sim_conn *c = sim_pair(&cfg);
-	u32 i;
-
-	(void)seed;
-	sim_post_recvs(&c->ep[1]);
-	drop(&c->ep[1], XROCE_OP_ACK, 0, 3);
-	for (i = 0; i < 8; i++) {
-		post(&c->ep[0], i & 1 ? XROCE_WR_SEND : XROCE_WR_RDMA_WRITE, 20);
-		sim_run_until(sim_now() + 40 * SIM_US);
-	}
-	sim_settle_all(5 * SIM_MS);
-	sim_check(rule.dropped == 3, "nothing was dropped");
-	is(TIMEOUT, 0);
-	is(RETRANS, 0);
 	sim_finish();
 }
 
@@ -486,10 +203,10 @@ static void run_rnr(u64 seed)
 	c = sim_pair(&cfg);
 	ep = &c->ep[0];
 	start = sim_now();
-	post(ep, XROCE_WR_RDMA_WRITE, 3 << cfg.mtu_shift);
-	post(ep, sim_chance(5000) ? XROCE_WR_SEND :
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 3 << cfg.mtu_shift);
+	sim_post_one(ep, sim_chance(5000) ? XROCE_WR_SEND :
 	     XROCE_WR_RDMA_WRITE_WITH_IMM, sim_range(0, 3000));
-	post(ep, XROCE_WR_RDMA_READ, 100);
+	sim_post_one(ep, XROCE_WR_RDMA_READ, 100);
 	if (cfg.rnr_retry == 7) {
 		sim_run_until(sim_now() + 100 * SIM_MS);
 		sim_poll_all();
@@ -530,7 +247,7 @@ static void run_rnr_lossy(u64 seed)
 	cfg.loss = 500;
 	c = sim_pair(&cfg);
 	for (i = 0; i < 4; i++)
-		post(&c->ep[0], XROCE_WR_SEND, 64);
+		sim_post_one(&c->ep[0], XROCE_WR_SEND, 64);
 	sim_run_until(sim_now() + 10 * SIM_SEC);
 	sim_check(sim_count(XROCE_CNT_TIMEOUT) > cfg.retry_cnt, "it lost too little");
 	for (i = 0; i < 4; i++)
@@ -670,10 +387,10 @@ static void run_ghost(u64 seed)
 
 	(void)seed;
 	/* What was sent stays where it is. */
-	drop(ep, XROCE_OP_REQUEST, 0, ~0u);
+	sim_drop(ep, XROCE_OP_REQUEST, 0, ~0u);
 	n = sim_range(1, 5);
 	for (i = 0; i < n; i++)
-		post(ep, XROCE_WR_RDMA_WRITE, 100);
+		sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
 	psn = ep->wire.max + (sim_chance(5000) ? 0 : sim_below(1 << 22));
 	sim_net_answer(ep, psn, sim_chance(5000) ? 0x1f : 0x60 + sim_below(4));
 	sim_poll_all();
@@ -696,10 +413,10 @@ static u32 take_none(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 	bool request = f[0]->is.kind == XROCE_FRAME_REQ;
 	struct sim_conn *c = ep->conn;
 
-	if (request != !rule.skip)
+	if (request != !sim_rule.skip)
 		return n;
 	W->take = NULL;
-	rule.dropped = n;
+	sim_rule.dropped = n;
 	sim_close_begin(c, false);
 	sim_close_end(c);
 	if (sim_chance(5000))
@@ -718,8 +435,8 @@ static void run_reset(u64 seed)
 	(void)seed;
 	sim_post_recvs(&c->ep[0]);
 	sim_post_recvs(&c->ep[1]);
-	drop(&c->ep[0], XROCE_OP_REQUEST, sim_below(3), 1);
-	rule.skip = sim_below(2);
+	sim_drop(&c->ep[0], XROCE_OP_REQUEST, sim_below(3), 1);
+	sim_rule.skip = sim_below(2);
 	W->take = take_none;
 	sim_post_n(&c->ep[0], 10);
 	sim_post_n(&c->ep[1], 10);
@@ -835,14 +552,14 @@ static void run_local_many(u64 seed)
 	window = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
 	window->mr.kind = XROCE_MW_1;
 	page = window->mr.page;
-	drop(ep, XROCE_OP_REQUEST, 0, 1);
+	sim_drop(ep, XROCE_OP_REQUEST, 0, 1);
 	sim_check(sim_post(ep, &opt), "no room");
 	for (i = 0; i < 5000; i++)
 		post_bind(ep, window);
 	opt.more = false;
 	sim_check(sim_post(ep, &opt), "no room");
 	sim_run_until(sim_now() + 3 * SIM_MS);
-	sim_check(rule.dropped == 1 && !req->head, "not lost");
+	sim_check(sim_rule.dropped == 1 && !req->head, "not lost");
 	sim_check(req->cur >= 1000 && req->cur <= 1024, "%u done ahead",
 		  req->cur);
 	sim_settle_all(SIM_SEC);
@@ -882,7 +599,7 @@ static void run_less(u64 seed)
 	cfg.mtu_shift = 8;
 	c = sim_pair(&cfg);
 	W->take = take_two;
-	post(&c->ep[0], XROCE_WR_RDMA_WRITE, 200 << cfg.mtu_shift);
+	sim_post_one(&c->ep[0], XROCE_WR_RDMA_WRITE, 200 << cfg.mtu_shift);
 	sim_settle_all(SIM_SEC);
 	untaken = sim_count(XROCE_CNT_TX_UNTAKEN);
 	sim_check(untaken >= 10 && untaken < 200 / 2,
@@ -910,7 +627,7 @@ static void run_ask_untaken(u64 seed)
 	c = sim_pair(&cfg);
 	refused = 0;
 	taken = sim_below(n);
-	drop(&c->ep[0], XROCE_OP_REQUEST, 0, n);
+	sim_drop(&c->ep[0], XROCE_OP_REQUEST, 0, n);
 	if (!memory)
 		W->take = take_no_repeat;
 	if (n > 1)
@@ -927,7 +644,7 @@ static void run_ask_untaken(u64 seed)
 	sim_check(c->ep[0].wire.una == c->ep[0].wire.max, "not acknowledged");
 	is(ASKED, n);
 	is(RETRANS, 0);
-	post(&c->ep[0], XROCE_WR_RDMA_WRITE, 1);
+	sim_post_one(&c->ep[0], XROCE_WR_RDMA_WRITE, 1);
 	sim_settle_all(SIM_SEC);
 	is(TIMEOUT, 0);
 	sim_finish();
@@ -937,14 +654,6 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "quiet", "nothing lost: nothing sent twice, few ACKs", run_quiet, 0, 10 },
 	{ "untaken", "the device is full at times: nothing sent twice", run_untaken, 0, 40 },
 	{ "less", "the device takes two at a time: no more are built", run_less, 0, 3 },
-	{ "lost-request", "recovered by one NAK", run_lost_request, 0, 60 },
-	{ "lost-silent", "and where the peer says no more of it", run_lost_silent, 0, 60 },
-	{ "late-nak", "a NAK behind the ACK that it should precede", run_late_nak, 0, 40 },
-	{ "lost-response", "READ recovered by an implied NAK, as often as it is lost",
-	  run_lost_response, 0, 60 },
-	{ "lost-atomic", "recovered by an implied NAK, executed once", run_lost_atomic, 0, 60 },
-	{ "lost-last", "recovered by the timer, once", run_timer, 0, 60 },
-	{ "lost-ack", "covered by the next", run_lost_ack, 0, 20 },
 	{ "dead-peer", "retry_cnt + 1 expiries", run_dead_peer, 0, 60 },
 	{ "rnr", "rnr_retry + 1 NAKs, 7 is for ever", run_rnr, 0, 60 },
 	{ "rnr-lossy", "nor does loss end that", run_rnr_lossy, 0, 4 },

@@ -26,6 +26,7 @@ static struct {
 
 static const struct sim_scenario * const groups[] = {
 	sim_exact_scenarios,
+	sim_lost_scenarios,
 	sim_error_scenarios,
 	sim_service_scenarios,
 	sim_ecn_scenarios,

@@ -432,8 +432,7 @@ struct wire_fifo {
  *
  * Requests go from the end that holds it, answers come back to it.
  * @una, @max: sent and not acknowledged, by what was delivered
- * @next: the PSN to follow, unless the sender goes back
- * @asks: or this one, where only the oldest has gone again
+ * @next: the PSN to follow, unless the sender goes back; @asks: or this, behind the oldest
  * @in_msg, @left: inside a SEND or WRITE message, bytes of the WRITE to come
  * @since: when the observer's ACK timer began, 0 when nothing is outstanding
  * @expiries: how often it ran out without progress
@@ -449,8 +448,7 @@ struct wire_fifo {
  */
 struct wire {
 	u32 una;
-	u32 next;
-	u32 asks;
+	u32 next, asks;
 	u32 max;
 	u32 in_msg;
 	u32 left;
@@ -894,7 +892,7 @@ void sim_finish(void);
 extern const struct sim_scenario sim_exact_scenarios[], sim_error_scenarios[],
 	sim_other_scenarios[], sim_service_scenarios[], sim_ecn_scenarios[], sim_random_scenarios[],
 	sim_pace_scenarios[], sim_owed_scenarios[], sim_room_scenarios[], sim_asked_scenarios[],
-	sim_crowd_scenarios[], sim_annex_scenarios[];
+	sim_crowd_scenarios[], sim_annex_scenarios[], sim_lost_scenarios[];
 /* Operations that the worlds of a scenario have completed. */
 extern u64 sim_total_ops;
 void sim_bench(void);

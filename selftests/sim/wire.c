@@ -496,8 +496,7 @@ static void tx_request(struct sim_ep *ep, const struct hdr *h)
 	s32 behind = dist(h->psn, w->next);
 
 	w->requests++;
-	sim_check(sim_now() >= w->rnr_until, "QP %u: request inside the RNR"
-		  " wait", ep->idx);
+	sim_check(sim_now() >= w->rnr_until, "QP %u: request inside the RNR wait", ep->idx);
 	sim_check(dist(h->psn, w->una) >= 0, "QP %u: PSN %06x sent again, but"
 		  " %06x is acknowledged", ep->idx, h->psn, w->una);
 	sim_check(behind <= 0 || h->psn == w->una || h->psn == w->asks || h->psn == w->max,
