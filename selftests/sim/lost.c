@@ -201,7 +201,8 @@ static void run_lost_response(u64 seed)
 	cfg.timeout = 8;
 	c = sim_pair(&cfg);
 	ep = &c->ep[0];
-	sim_drop(&c->ep[1], XROCE_OP_READ_RESP, times > 3 ? 0 : sim_below(13), times > 3 ? ~0u : times);
+	sim_drop(&c->ep[1], XROCE_OP_READ_RESP, times > 3 ? 0 : sim_below(13),
+		 times > 3 ? ~0u : times);
 	sim_rule.again = true;
 	W->drop = apart_rule;
 	sim_post_one(ep, XROCE_WR_RDMA_READ, 14 << cfg.mtu_shift);
