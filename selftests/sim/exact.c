@@ -107,7 +107,7 @@ static void run_quiet(u64 seed)
 	}
 	n = sim_count(XROCE_CNT_ACKS_SENT);
 	sim_post_one(&c->ep[0], XROCE_WR_RDMA_WRITE, 64 << cfg.mtu_shift > 65536 ?
-	     65536 : 64 << cfg.mtu_shift);
+		     65536 : 64 << cfg.mtu_shift);
 	sim_settle_all(10 * SIM_MS);
 	n = sim_count(XROCE_CNT_ACKS_SENT) - n;
 	sim_check(n <= 16, "%u ACKs for one message", n);
@@ -205,7 +205,7 @@ static void run_rnr(u64 seed)
 	start = sim_now();
 	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 3 << cfg.mtu_shift);
 	sim_post_one(ep, sim_chance(5000) ? XROCE_WR_SEND :
-	     XROCE_WR_RDMA_WRITE_WITH_IMM, sim_range(0, 3000));
+		     XROCE_WR_RDMA_WRITE_WITH_IMM, sim_range(0, 3000));
 	sim_post_one(ep, XROCE_WR_RDMA_READ, 100);
 	if (cfg.rnr_retry == 7) {
 		sim_run_until(sim_now() + 100 * SIM_MS);

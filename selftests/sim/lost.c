@@ -227,7 +227,7 @@ static void run_lost_atomic(u64 seed)
 	sim_drop(&c->ep[1], XROCE_OP_ATOMIC_ACK, sim_below(3), 1);
 	for (i = 0; i < 3; i++)
 		sim_post_one(ep, sim_chance(5000) ? XROCE_WR_ATOMIC_FETCH_AND_ADD :
-		     XROCE_WR_ATOMIC_CMP_AND_SWP, 8);
+			     XROCE_WR_ATOMIC_CMP_AND_SWP, 8);
 	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
 	sim_settle_all(5 * SIM_MS);
 	sim_check(sim_rule.dropped == 1, "nothing was dropped");
@@ -254,7 +254,7 @@ static void run_timer(u64 seed)
 	sim_post_recvs(&c->ep[1]);
 	start = sim_now();
 	sim_drop(request ? ep : &c->ep[1], request ? XROCE_OP_REQUEST :
-	     XROCE_OP_RESPONSE, 0, 1 + (asks && expire));
+		 XROCE_OP_RESPONSE, 0, 1 + (asks && expire));
 	expire |= !asks;
 	sim_post_one(ep, wr, sim_range(8, 256));
 	sim_settle_all(4 * TIMEOUT_NS + SIM_MS);
