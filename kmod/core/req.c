@@ -11,9 +11,10 @@
  * timeout: for those that were lost with nothing behind them to show it, and after
  * twice as long, for packets that did not ask since nobody waits for their completion,
  * unless one that follows has. It costs no retry. Twice as long as answers take where
- * that is more.
+ * that is more; but the first may have been lost, and its answer late for that.
  */
 #define XROCE_ASK_WAIT		4000000
+#define XROCE_ASK_MOST		(64ull * XROCE_ASK_WAIT)
 #define XROCE_ASK_PART		4
 #define XROCE_NEVER		(~0ull)
 
@@ -228,14 +229,12 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 /* When something is to be done about what is outstanding, if at all. */
 static inline u64 xroce_req_due(const struct xroce_req *req)
 {
-	u64 wait = XROCE_ASK_WAIT;
+	u64 wait = min(max(2 * req->rtt, (u64)XROCE_ASK_WAIT), XROCE_ASK_MOST);
 
 	if (req->asked)
 		wait = xroce_cc_timeout(req);
 	else if (req->timeout)
-		wait = min(max(wait, 2 * req->rtt), req->timeout / XROCE_ASK_PART);
-	else
-		wait = max(wait, 2 * req->rtt);
+		wait = min(wait, req->timeout / XROCE_ASK_PART);
 	return wait ? req->waiting + wait : XROCE_NEVER;
 }
 
