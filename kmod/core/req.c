@@ -11,7 +11,7 @@
  * timeout: for those that were lost with nothing behind them to show it, and after
  * twice as long, for packets that did not ask since nobody waits for their completion,
  * unless one that follows has. It costs no retry. Twice as long as answers take where
- * that is more; but the first may have been lost, and its answer late for that.
+ * that is more, up to XROCE_ASK_MOST: the first may have been late for being lost.
  */
 #define XROCE_ASK_WAIT		4000000
 #define XROCE_ASK_MOST		(64ull * XROCE_ASK_WAIT)

@@ -260,6 +260,26 @@ static void run_farther(u64 seed)
 	sim_finish();
 }
 
+/* A first answer that took two seconds, and no ACK timeout: the next is asked for in less. */
+static void run_forgets(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+
+	(void)seed;
+	cfg.delay = SIM_SEC;
+	asked.ep = &sim_pair(&cfg)->ep[0];
+	asked.ep->qp.req.timeout = 0;
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_settle_all(3 * SIM_SEC);
+	W->cfg.delay = 10 * SIM_US;
+	asked.acked = false;
+	asked.one = true;
+	W->drop = drop_acks;
+	post(XROCE_WR_RDMA_WRITE, 100, true, false);
+	sim_settle_all(300 * SIM_MS);
+	sim_finish();
+}
+
 /* The device is full when it asks by itself, and still when it is time to: of the last alone. */
 static u32 take_no_more(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
@@ -764,6 +784,7 @@ const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-far", "a peer so far away that who asks late is not answered in time", run_far,
 	  0, 10 },
 	{ "asks-farther", "and one farther away than that: later", run_farther, 0, 10 },
+	{ "asks-forgets", "but not for ever", run_forgets, 0, 10 },
 	{ "asks-back", "once, from where the last one is", run_back, 0, 10 },
 	{ "asks-waited", "the ACK of one that is waited for, which is lost", run_waited, 0, 10 },
 	{ "asks-ready", "twice, and the peer ready for the second only", run_ready, 0, 1 },

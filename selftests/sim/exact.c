@@ -56,6 +56,16 @@ void sim_post_n(struct sim_ep *ep, u32 n)
 }
 
 /**
+ * sim_post_one() - post a signalled work request of @len bytes in one piece
+ */
+void sim_post_one(struct sim_ep *ep, u8 wr, u32 len)
+{
+	struct sim_opt opt = { .wr = wr, .len = len, .nsge = 1, .signaled = true };
+
+	sim_check(sim_post(ep, &opt), "no room");
+}
+
+/**
  * sim_finish() - all is done: nothing may be wrong anywhere, nor become so
  */
 void sim_finish(void)

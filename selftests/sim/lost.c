@@ -10,18 +10,6 @@
 struct sim_rule sim_rule;
 
 /**
- * sim_post_one() - a signalled work request of @len bytes in one piece
- */
-struct sim_op *sim_post_one(struct sim_ep *ep, u8 wr, u32 len)
-{
-	struct sim_opt opt = { .wr = wr, .len = len, .nsge = 1, .signaled = true };
-	struct sim_op *op = sim_post(ep, &opt);
-
-	sim_check(op, "no room");
-	return op;
-}
-
-/**
  * sim_drop_rule() - as @sim_rule says
  */
 bool sim_drop_rule(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)

@@ -33,6 +33,5 @@ extern struct sim_rule sim_rule;
 
 bool sim_drop_rule(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p);
 void sim_drop(struct sim_ep *from, u32 kinds, u32 skip, u32 count);
-struct sim_op *sim_post_one(struct sim_ep *ep, u8 wr, u32 len);
 
 #endif

@@ -45,14 +45,6 @@ static struct sim_ep *begin(const struct sim_cfg *cfg, u32 kbps)
 	return seen.from;
 }
 
-static void post_write(struct sim_ep *ep, u32 len)
-{
-	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = len, .nsge = 1,
-			       .signaled = true };
-
-	sim_check(sim_post(ep, &opt), "no room");
-}
-
 /* It takes as long as it should: neither more, nor less but for the slack. */
 static void run_pace(u64 seed)
 {
@@ -65,7 +57,7 @@ static void run_pace(u64 seed)
 	ep = begin(&cfg, rate);
 	start = sim_now();
 	for (i = 0; i < 16; i++)
-		post_write(ep, ep->peer->msg_max - sim_below(100));
+		sim_post_one(ep, XROCE_WR_RDMA_WRITE, ep->peer->msg_max - sim_below(100));
 	sim_settle_all(100 * SIM_SEC);
 	took = sim_now() - start;
 	/* The last packet waits for nobody, and the slack comes first. */
@@ -80,7 +72,7 @@ static void run_pace(u64 seed)
 	/* Without a limit again, at once. */
 	set_rate(ep, 1);
 	for (i = 0; i < 4; i++)
-		post_write(ep, 4000);
+		sim_post_one(ep, XROCE_WR_RDMA_WRITE, 4000);
 	sim_run_until(sim_now() + SIM_MS);
 	sim_check(ep->ops.n >= 3, "%u left of 4 at 1 kbit/s", ep->ops.n);
 	set_rate(ep, 0);
@@ -99,7 +91,7 @@ static void run_pace_slow(u64 seed)
 	cfg.retry_cnt = 0;
 	ep = begin(&cfg, 100);	/* 1 KiB: 80 ms */
 	seen.drop = sim_range(1, 5);
-	post_write(ep, 5 * ep->mtu);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 5 * ep->mtu);
 	sim_settle_all(100 * SIM_SEC);
 	sim_check(!ep->first_err, "status %u", ep->first_err);
 	sim_check(seen.packets == 6 || seen.packets == 7, "%u packets", seen.packets);
@@ -132,7 +124,7 @@ static void run_pace_dead(u64 seed)
 		.inv_rkey = r->mr.key,
 	};
 	ep->sq_prod++;
-	post_write(ep, 1000);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 1000);
 	sim_check(ep->scq->cq.ring->prod == 1 && r->mr.state == XROCE_KEY_INVALID,
 		  "a key made invalid waits for its turn");
 	sim_run_until(sim_now() + 10 * SIM_SEC);

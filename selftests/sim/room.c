@@ -19,13 +19,6 @@ static struct sim_ep *begin(struct sim_cfg *cfg)
 	return room.ep;
 }
 
-static void post(struct sim_ep *ep, u8 wr, u32 len)
-{
-	struct sim_opt opt = { .wr = wr, .len = len, .nsge = 1, .signaled = true };
-
-	sim_check(sim_post(ep, &opt), "no room");
-}
-
 static u32 take_first(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
 	(void)f;
@@ -61,7 +54,7 @@ static void run_never(u64 seed)
 	W->take = take_first;
 	W->drop = sim_drop_all;
 	start = sim_now();
-	post(ep, XROCE_WR_RDMA_WRITE, 100);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
 	/* Its completion is not looked at: by the wire, nothing has expired. */
 	while (ep->qp.hot.state == XROCE_QPS_RTS && sim_now() < start + 60 * SIM_SEC)
 		sim_run_until(sim_now() + SIM_MS);
@@ -91,8 +84,8 @@ static void run_late(u64 seed)
 	/* What is taken first may be an answer, and its reader is patient. */
 	ep->peer->qp.req.timeout *= 4;
 	if (sim_below(2))
-		post(ep->peer, XROCE_WR_RDMA_READ, 100);
-	post(ep, XROCE_WR_RDMA_WRITE, 100);
+		sim_post_one(ep->peer, XROCE_WR_RDMA_READ, 100);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
 	sim_run_until(sim_now() + SIM_SEC);
 	sim_poll_all();
 	sim_check(!ep->first_err, "status %u", ep->first_err);
@@ -132,10 +125,10 @@ static void run_others(u64 seed)
 	ep = begin(&cfg);
 	W->drop = drop_requests;
 	W->take = take_every_other;
-	post(ep, XROCE_WR_RDMA_WRITE, 100);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
 	/* each is longer than the one before, but no more than four times */
 	for (i = 0; i < 100; i++) {
-		post(ep->peer, XROCE_WR_RDMA_WRITE, 100);
+		sim_post_one(ep->peer, XROCE_WR_RDMA_WRITE, 100);
 		sim_run_until(sim_now() + timeout_of(&cfg) / 10);
 		sim_poll_all();
 	}
@@ -153,7 +146,7 @@ static u32 take_meanwhile(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 	(void)f;
 	if (ep == room.ep && !room.done) {
 		room.done = true;
-		post(ep, XROCE_WR_RDMA_WRITE, 100);
+		sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
 	}
 	return n;
 }
@@ -169,7 +162,7 @@ static void run_meanwhile(u64 seed)
 	ep = begin(&cfg);
 	W->take = take_meanwhile;
 	psn = ep->qp.hot.next;
-	post(ep, XROCE_WR_RDMA_WRITE, 100);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
 	sim_run_until(sim_now() + SIM_MS / 2);
 	sim_check(xroce_psn_diff(ep->qp.hot.next, psn) == 2, "%d sent before any ACK",
 		  xroce_psn_diff(ep->qp.hot.next, psn));
@@ -205,13 +198,13 @@ static void run_resources(u64 seed)
 	ep->expect_err = true;
 	ep->peer->expect_err = true;
 	for (i = 0, n = sim_below(cfg.max_rd); i < n; i++) {
-		post(ep, XROCE_WR_RDMA_READ, 4096);
+		sim_post_one(ep, XROCE_WR_RDMA_READ, 4096);
 		sim_run_until(sim_now() + SIM_MS);
 		sim_poll_all();
 	}
 	sim_ep_state(ep->peer, XROCE_QPS_SQD);
 	W->take = take_exchanged;
-	post(ep, XROCE_WR_RDMA_READ, 4096);
+	sim_post_one(ep, XROCE_WR_RDMA_READ, 4096);
 	sim_run_until(sim_now() + SIM_SEC);
 	sim_check(room.done, "nothing was answered");
 	sim_check(!ep->peer->qp.resp.rd_active, "answers what it has forgotten");
@@ -236,8 +229,8 @@ static void run_remembered(u64 seed)
 	cfg.timeout = 10;
 	ep = begin(&cfg);
 	W->drop = from_peer;
-	post(ep, seed % 2 ? XROCE_WR_RDMA_READ : XROCE_WR_ATOMIC_FETCH_AND_ADD,
-	     seed % 2 ? sim_range(1, 20000) : 8);
+	sim_post_one(ep, seed % 2 ? XROCE_WR_RDMA_READ : XROCE_WR_ATOMIC_FETCH_AND_ADD,
+		     seed % 2 ? sim_range(1, 20000) : 8);
 	sim_run_until(sim_now() + SIM_MS / 10);
 	sim_ep_state(ep->peer, XROCE_QPS_SQD);
 	attr.rd = calloc(attr.max_dest_rd_atomic, sizeof(*attr.rd));
@@ -261,7 +254,7 @@ static void run_no_memory(u64 seed)
 	cfg.mtu_shift = 8;
 	ep = begin(&cfg);
 	for (i = 0; i < 100; i++) {
-		post(ep, seed % 2 ? XROCE_WR_RDMA_READ : XROCE_WR_RDMA_WRITE, 64 << 8);
+		sim_post_one(ep, seed % 2 ? XROCE_WR_RDMA_READ : XROCE_WR_RDMA_WRITE, 64 << 8);
 		sim_settle_all(SIM_SEC);
 	}
 	sim_finish();
@@ -279,8 +272,8 @@ static void run_none(u64 seed)
 	ep = begin(&cfg);
 	ep->expect_err = true;
 	W->checks_off = true;
-	post(ep, XROCE_WR_RDMA_READ, 20);
-	post(ep, sim_below(2) ? XROCE_WR_RDMA_READ : XROCE_WR_ATOMIC_FETCH_AND_ADD, 8);
+	sim_post_one(ep, XROCE_WR_RDMA_READ, 20);
+	sim_post_one(ep, sim_below(2) ? XROCE_WR_RDMA_READ : XROCE_WR_ATOMIC_FETCH_AND_ADD, 8);
 	sim_ep_state(ep, XROCE_QPS_SQD);
 	sim_run_until(sim_now() + SIM_MS);
 	sim_ep_modify(ep, &attr, XROCE_ATTR_MAX_RD_ATOMIC);
@@ -307,7 +300,7 @@ static void run_timeout(u64 seed)
 	ep->expect_err = true;
 	W->checks_off = true;
 	W->drop = sim_drop_all;
-	post(ep, XROCE_WR_RDMA_WRITE, 100);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
 	sim_run_until(sim_now() + SIM_SEC);
 	is(TIMEOUT, 0);
 	sim_ep_state(ep, XROCE_QPS_SQD);
@@ -348,7 +341,7 @@ static void run_refused(u64 seed)
 	cfg.mtu_shift = 8;
 	ep = begin(&cfg);
 	W->take = take_repeated;
-	post(ep, XROCE_WR_RDMA_READ, sim_range(17, 60) << 8);
+	sim_post_one(ep, XROCE_WR_RDMA_READ, sim_range(17, 60) << 8);
 	sim_run_until(sim_now() + SIM_MS);
 	is(DROP_REPLAY, 1);
 	sim_settle_all(SIM_SEC);
@@ -411,8 +404,8 @@ static void run_ended(u64 seed)
 	W->take = take_ended;
 	room.first = 3;
 	room.until = sim_below(2);
-	post(ep, XROCE_WR_RDMA_WRITE, 3 << 8);
-	post(ep, XROCE_WR_RDMA_WRITE, 3 << 8);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 3 << 8);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 3 << 8);
 	sim_run_until(sim_now() + timeout_of(&cfg) / 2);
 	sim_check(room.done, "not while a third burst is sent");
 	sim_check(!ep->qp.req.waiting, "a clock runs in state %u", ep->qp.hot.state);
@@ -451,7 +444,7 @@ static void run_expired(u64 seed)
 	W->take = take_expired;
 	W->drop = drop_requests;
 	sim_check(sim_post(ep, &opt), "no room");
-	post(ep, XROCE_WR_RDMA_WRITE, 2 << 8);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 2 << 8);
 	sim_run_until(room.until + 5 * SIM_MS);
 	sim_check(room.done, "not at that time");
 	W->drop = NULL;
@@ -472,7 +465,7 @@ static void run_late_peer(u64 seed)
 	(void)seed;
 	cfg.delay = sim_range(270, 450) * SIM_MS;
 	ep = &sim_pair(&cfg)->ep[0];
-	post(ep, XROCE_WR_RDMA_WRITE, 6000);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 6000);
 	sim_settle_all(10 * SIM_SEC);
 	sim_check(!ep->first_err, "status %u", ep->first_err);
 	sim_check(sim_count(XROCE_CNT_TIMEOUT) >= 3, "%llu timeouts",

@@ -432,7 +432,7 @@ struct wire_fifo {
  *
  * Requests go from the end that holds it, answers come back to it.
  * @una, @max: sent and not acknowledged, by what was delivered
- * @next: the PSN to follow, unless the sender goes back; @asks: or this, behind the oldest
+ * @next: the PSN to follow, unless the sender goes back; @asks, or a new one: behind the oldest
  * @in_msg, @left: inside a SEND or WRITE message, bytes of the WRITE to come
  * @since: when the observer's ACK timer began, 0 when nothing is outstanding
  * @expiries: how often it ran out without progress
@@ -450,8 +450,7 @@ struct wire {
 	u32 una;
 	u32 next, asks;
 	u32 max;
-	u32 in_msg;
-	u32 left;
+	u32 in_msg, left;
 	struct wire_fifo sent;
 	u64 since;
 	u32 expiries;
@@ -887,6 +886,7 @@ struct sim_scenario {
 struct sim_conn *sim_pair(const struct sim_cfg *cfg);
 void sim_settle_all(u64 limit);
 void sim_post_n(struct sim_ep *ep, u32 n);
+void sim_post_one(struct sim_ep *ep, u8 wr, u32 len);
 void sim_finish(void);
 
 extern const struct sim_scenario sim_exact_scenarios[], sim_error_scenarios[],

@@ -497,11 +497,12 @@ static void tx_request(struct sim_ep *ep, const struct hdr *h)
 
 	w->requests++;
 	sim_check(sim_now() >= w->rnr_until, "QP %u: request inside the RNR wait", ep->idx);
-	sim_check(dist(h->psn, w->una) >= 0, "QP %u: PSN %06x sent again, but"
-		  " %06x is acknowledged", ep->idx, h->psn, w->una);
-	sim_check(behind <= 0 || h->psn == w->una || h->psn == w->asks || h->psn == w->max,
+	sim_check(dist(h->psn, w->una) >= 0,
+		  "QP %u: PSN %06x sent again, but %06x is acknowledged", ep->idx, h->psn, w->una);
+	sim_check(behind <= 0 || h->psn == w->una || h->psn == w->asks ||
+		  (h->psn == w->max && h->psn == psn_plus(w->asks, 1)),
 		  "QP %u: PSN %06x sent, %06x should follow", ep->idx, h->psn, w->next);
-	w->asks = behind < 0 && h->psn == w->una ? psn_plus(w->next, 0xffffff) : w->una;
+	w->asks = psn_plus(behind < 0 && h->psn == w->una ? w->next : w->una, 0xffffff);
 	if (h->psn == w->max)
 		tx_new(ep, h, hash);
 	else
@@ -573,8 +574,7 @@ static void tx_ack(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 	} else if ((syn & 0x60) == 0x20) {
 		sim_check(w->rnr && h->psn == w->epsn, "QP %u: RNR NAK %06x"
 			  " out of place", ep->idx, h->psn);
-		sim_check((syn & 0x1f) == ep->min_rnr, "QP %u: RNR code",
-			  ep->idx);
+		sim_check((syn & 0x1f) == ep->min_rnr, "QP %u: RNR code", ep->idx);
 	} else if (syn == 0x60) {
 		sim_check(w->gap && !w->gap_nak && h->psn == w->epsn,
 			  "QP %u: PSN NAK %06x out of place%s", ep->idx,
