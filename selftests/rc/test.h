@@ -40,7 +40,8 @@ extern unsigned int opt_rounds;
 extern uint32_t opt_timeout;
 extern uint64_t opt_seed;
 
-#define WAIT_MS		30000
+/* That long where a test fails; 1 MB in packets of 256 takes the debug kernel a minute */
+#define WAIT_MS		120000
 #define GUARD		64
 #define RW_ACCESS	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
