@@ -16,6 +16,8 @@
 #define XROCE_ASK_WAIT		4000000
 #define XROCE_ASK_MOST		(64ull * XROCE_ASK_WAIT)
 #define XROCE_ASK_PART		4
+/* A READ goes again to ask where it lacks so many responses at most, which that costs. */
+#define XROCE_ASK_READ		4
 #define XROCE_NEVER		(~0ull)
 
 static u8 xroce_wc_opcode(u8 wr)
@@ -128,20 +130,29 @@ static void __flatten xroce_req_done(struct xroce_qp *qp)
 	}
 }
 
-/* Go on at @psn: with the work request that it stands in, or the one after. */
+/* The work request that @psn stands in, or the one after. */
+static u32 xroce_req_at(struct xroce_req *req, u32 psn)
+{
+	const struct xroce_swq *e;
+	u32 i;
+
+	for (i = req->head; i != req->tail; i++) {
+		e = xroce_req_swq(req, i);
+		if (!e->started || ((psn - e->psn) & XROCE_PSN_MASK) < e->npsn)
+			break;
+	}
+	return i;
+}
+
+/* Go on at @psn. */
 static void xroce_req_seek(struct xroce_qp *qp, u32 psn)
 {
 	struct xroce_req *req = &qp->req;
-	const struct xroce_swq *e;
 
 	qp->hot.next = psn;
 	req->since_ackreq = 0;
 	req->asking = XROCE_ASK_NOT;
-	for (req->cur = req->head; req->cur != req->tail; req->cur++) {
-		e = xroce_req_swq(req, req->cur);
-		if (!e->started || ((psn - e->psn) & XROCE_PSN_MASK) < e->npsn)
-			return;
-	}
+	req->cur = xroce_req_at(req, psn);
 }
 
 /**
@@ -257,6 +268,23 @@ void xroce_req_arm(struct xroce_qp *qp)
 }
 
 /*
+ * The piece of a READ that ends before @end is asked for again from @psn on, which is no
+ * more than what has not come of it.
+ *
+ * Return: whether that costs few answers, as it does of atomics and the like.
+ */
+static bool xroce_req_cheap(struct xroce_qp *qp, u32 end, u32 *psn)
+{
+	u32 last = xroce_psn_add(end, XROCE_PSN_MASK);
+	const struct xroce_swq *e = xroce_req_swq(&qp->req, xroce_req_at(&qp->req, last));
+
+	*psn = xroce_psn_add(last, -((last - e->psn) & (e->piece - 1)));
+	if (xroce_psn_diff(*psn, qp->hot.una) < 0)
+		*psn = qp->hot.una;
+	return xroce_psn_diff(end, *psn) <= XROCE_ASK_READ;
+}
+
+/*
  * The last packet goes again, and asks for an ACK: the last that can, for nothing is
  * sent of what has failed. A READ or atomic is answered anyway.
  *
@@ -265,16 +293,19 @@ void xroce_req_arm(struct xroce_qp *qp)
 static bool xroce_req_ask(struct xroce_qp *qp)
 {
 	const struct xroce_swq *e = xroce_req_swq(&qp->req, qp->req.cur);
+	u32 end = qp->hot.next, psn;
 	struct xroce_req *req = &qp->req;
-	u32 end = qp->hot.next;
 
 	if (req->cur != req->tail && e->started && e->status)
 		end = e->psn;
-	if (end == qp->hot.una ||
-	    (req->rd_tail != req->rd_head &&
-	     req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] == end))
+	if (end == qp->hot.una)
 		return false;
-	xroce_req_rewind(qp, xroce_psn_add(end, XROCE_PSN_MASK));
+	psn = xroce_psn_add(end, XROCE_PSN_MASK);
+	if (req->rd_tail != req->rd_head &&
+	    req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] == end &&
+	    !xroce_req_cheap(qp, end, &psn))
+		return false;
+	xroce_req_rewind(qp, psn);
 	req->asking = XROCE_ASK_LAST;
 	return true;
 }
@@ -338,6 +369,14 @@ static bool xroce_req_times(const struct xroce_req *req)
 {
 	/* and none has come: 0 */
 	return req->rtt - 1 >= XROCE_ASK_WAIT / 2 && !req->timing;
+}
+
+static inline void xroce_req_ackreq(struct xroce_req *req, struct xroce_frame *f)
+{
+	f->ackreq = true;
+	req->since_ackreq = 0;
+	if (xroce_req_times(req))
+		req->timing = xroce_env_now();
 }
 
 /**
@@ -540,8 +579,7 @@ static noinline struct xroce_frame *xroce_req_read(struct xroce_qp *qp,
 	}
 	if (!f)
 		return NULL;
-	f->ackreq = true;
-	req->since_ackreq = 0;
+	xroce_req_ackreq(req, f);
 	req->rd_end[req->rd_tail++ % XROCE_MAX_RD_ATOMIC] = xroce_psn_add(psn, n);
 	xroce_req_sent(qp, e, n);
 	req->asking = XROCE_ASK_NOT;
@@ -651,12 +689,8 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	if (!xroce_qp_reliable(qp))
 		return f;
 	signalled = req->sig_all || (wqe->flags & XROCE_WR_SIGNALED);
-	f->ackreq = xroce_req_asks(qp, last && signalled);
-	if (f->ackreq) {
-		req->since_ackreq = 0;
-		if (xroce_req_times(req))
-			req->timing = xroce_env_now();
-	}
+	if (xroce_req_asks(qp, last && signalled))
+		xroce_req_ackreq(req, f);
 	req->asking = XROCE_ASK_NOT;
 	return f;
 }
@@ -742,27 +776,33 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 /*
  * Before the last asks, the oldest goes again: a peer that has told of its loss once, or
  * was not ready for it, says nothing of all that follows until it comes. With it there
- * the last is answered. Of a READ or atomic it would cost an answer more.
+ * the last is answered.
  *
  * Return: whether it is to be built now.
  */
 static noinline bool xroce_req_back(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
+	u32 psn;
 
-	if (qp->hot.una == qp->hot.next || xroce_wqe_is_read(xroce_req_wqe(req, req->head))) {
+	if (qp->hot.una == qp->hot.next ||
+	    (xroce_wqe_is_read(xroce_req_wqe(req, req->head)) &&
+	     !xroce_req_cheap(qp, req->rd_end[req->rd_head % XROCE_MAX_RD_ATOMIC], &psn))) {
 		req->asking = XROCE_ASK_LAST;
 		return false;
 	}
 	qp->hot.next = qp->hot.una;
 	req->cur = req->head;
+	/* If it is a READ it is out already, and the only one so far. */
+	req->rd_tail = req->rd_head;
 	return true;
 }
 
-/* And on at @psn, where the last asks. */
-static noinline void xroce_req_forth(struct xroce_qp *qp, u32 psn)
+/* And on at @psn, behind the READs up to @rd_tail, where the last asks. */
+static noinline void xroce_req_forth(struct xroce_qp *qp, u32 psn, u32 rd_tail)
 {
 	xroce_req_seek(qp, psn);
+	qp->req.rd_tail = rd_tail;
 	qp->req.asking = qp->nomem ? XROCE_ASK_BOTH : XROCE_ASK_LAST;
 }
 
@@ -779,7 +819,7 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
 	struct xroce_frame *f;
-	u32 left = XROCE_ASKS, psn;
+	u32 left = XROCE_ASKS, psn, rd_tail;
 	bool back;
 
 	while (xroce_qp_sends(qp) && !req->rnr_until) {
@@ -788,10 +828,11 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 			break;
 		}
 		psn = qp->hot.next;
+		rd_tail = req->rd_tail;
 		back = req->asking == XROCE_ASK_BOTH && xroce_req_back(qp);
 		f = xroce_req_build(qp);
 		if (back)
-			xroce_req_forth(qp, psn);
+			xroce_req_forth(qp, psn, rd_tail);
 		if (f || qp->nomem)
 			return f;
 		/* Stopping: one that cannot be sent may be the oldest already. */

@@ -77,6 +77,22 @@ static bool unready_rule(struct sim_ep *from, const u8 *buf, u32 len, const stru
 	return sim_count(XROCE_CNT_RNR_RCVD) && sim_drop_rule(from, buf, len, p);
 }
 
+/* SENDs and WRITEs, what is answered with little data, or both; of one packet or few. */
+static void post_some(struct sim_ep *ep, u32 n)
+{
+	bool acks = sim_chance(7000), reads = !acks || sim_chance(5000);
+	u8 wr;
+
+	while (n--) {
+		wr = sim_range(acks ? XROCE_WR_RDMA_WRITE : XROCE_WR_RDMA_READ,
+			       reads ? XROCE_WR_ATOMIC_FETCH_AND_ADD : XROCE_WR_SEND);
+		if (!n && sim_chance(5000))
+			wr = XROCE_WR_RDMA_WRITE;
+		sim_post_one(ep, wr, wr < XROCE_WR_RDMA_READ ? 100 :
+			     wr == XROCE_WR_RDMA_READ ? sim_range(1, 4) << W->cfg.mtu_shift : 8);
+	}
+}
+
 /*
  * A peer that has said once what it lacks is silent until that comes: a request
  * is lost twice, or its NAK is, or it is lost after the peer was not ready. What is asked
@@ -85,7 +101,7 @@ static bool unready_rule(struct sim_ep *from, const u8 *buf, u32 len, const stru
 static void run_lost_silent(u64 seed)
 {
 	struct sim_cfg cfg = sim_plain();
-	u32 how = sim_below(3), n = sim_range(2, 9);
+	u32 how = sim_below(3), n = sim_range(2, 9), asked;
 	struct sim_conn *c;
 	struct sim_ep *ep;
 
@@ -93,6 +109,7 @@ static void run_lost_silent(u64 seed)
 	cfg.timeout = 20;
 	cfg.retry_cnt = 0;
 	cfg.min_rnr = 1;
+	cfg.max_rd = max(n - 1, 2u);
 	c = sim_pair(&cfg);
 	ep = &c->ep[0];
 	/* It knows how long an answer takes. */
@@ -105,16 +122,34 @@ static void run_lost_silent(u64 seed)
 		sim_post_one(ep, XROCE_WR_SEND, 100);
 		sim_run_until(sim_now() + 3 * cfg.delay / 2);
 	}
-	sim_post_one(ep, XROCE_WR_RDMA_WRITE, n << cfg.mtu_shift);
+	post_some(ep, n);
 	sim_post_recvs(&c->ep[1]);
 	sim_settle_all(10 * SIM_MS);
 	sim_check(sim_rule.dropped == sim_rule.count && sim_rule.unheard == (how == 1),
 		  "%u packets dropped", sim_rule.dropped);
 	/* What the peer has of those before is said first. */
-	sim_check(sim_count(XROCE_CNT_ASKED) == 2 ||
-		  (how == 1 && sim_count(XROCE_CNT_ASKED) == 4), "asked by %llu packets",
-		  (unsigned long long)sim_count(XROCE_CNT_ASKED));
+	asked = sim_count(XROCE_CNT_ASKED);
+	sim_check(asked == 2 || (how == 1 && asked == 4), "asked by %u packets", asked);
 	is(TIMEOUT, 0);
+	sim_finish();
+}
+
+/* But for a READ that has many answers: the timer asks for these. */
+static void run_lost_long(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_conn *c = sim_pair(&cfg);
+	struct sim_ep *ep = &c->ep[0];
+
+	(void)seed;
+	sim_drop(ep, XROCE_OP_REQUEST, 0, 1);
+	W->drop = silent_rule;
+	sim_post_one(ep, XROCE_WR_RDMA_READ, sim_range(5, 12) << cfg.mtu_shift);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
+	sim_settle_all(2 * TIMEOUT_NS);
+	sim_check(sim_rule.unheard, "the NAK was heard");
+	is(ASKED, 1);
+	is(TIMEOUT, 1);
 	sim_finish();
 }
 
@@ -225,30 +260,35 @@ static void run_lost_atomic(u64 seed)
 }
 
 /*
- * The only answer, or the only request: it goes again to ask, at no cost. Should
- * that be lost too, or what was asked for be data, the timer alone helps, once.
+ * The only answer, or the only request: it goes again to ask, at no cost. Should that be
+ * lost too, or have many answers, the timer alone helps, once.
  */
 static void run_timer(u64 seed)
 {
 	struct sim_cfg cfg = sim_plain();
 	struct sim_conn *c = sim_pair(&cfg);
 	struct sim_ep *ep = &c->ep[0];
-	bool request = sim_chance(5000), expire = sim_chance(5000);
-	u8 wr = sim_range(XROCE_WR_RDMA_WRITE, XROCE_WR_ATOMIC_FETCH_AND_ADD);
-	bool asks = wr < XROCE_WR_RDMA_READ;
+	u8 wr = sim_chance(5000) ? XROCE_WR_RDMA_READ :
+		sim_range(XROCE_WR_RDMA_WRITE, XROCE_WR_ATOMIC_FETCH_AND_ADD);
+	u32 n = wr == XROCE_WR_RDMA_READ ? sim_range(1, 12) : 1, lost = sim_range(1, n);
+	bool request = sim_chance(5000), asks, twice;
 	u64 start;
 
 	(void)seed;
 	sim_post_recvs(&c->ep[1]);
 	start = sim_now();
-	sim_drop(request ? ep : &c->ep[1], request ? XROCE_OP_REQUEST :
-		 XROCE_OP_RESPONSE, 0, 1 + (asks && expire));
-	expire |= !asks;
-	sim_post_one(ep, wr, sim_range(8, 256));
+	asks = (request ? n : lost) <= 4;
+	twice = asks && sim_chance(5000);
+	/* Of several answers the last ones. */
+	if (request)
+		sim_drop(ep, XROCE_OP_REQUEST, 0, 1 << twice);
+	else
+		sim_drop(&c->ep[1], XROCE_OP_RESPONSE, n - lost, lost << twice);
+	sim_post_one(ep, wr, ((n - 1) << cfg.mtu_shift) + sim_range(8, 256));
 	sim_settle_all(4 * TIMEOUT_NS + SIM_MS);
 	sim_check(sim_rule.dropped == sim_rule.count, "nothing was dropped");
-	sim_check((sim_now() - start >= TIMEOUT_NS) == expire, "at the wrong time");
-	is(TIMEOUT, expire);
+	sim_check((sim_now() - start >= TIMEOUT_NS) == (twice || !asks), "at the wrong time");
+	is(TIMEOUT, twice || !asks);
 	is(ASKED, asks);
 	sim_check(!!sim_count(XROCE_CNT_DUPLICATE) == !request, "duplicates");
 	sim_finish();
@@ -278,11 +318,12 @@ static void run_lost_ack(u64 seed)
 const struct sim_scenario sim_lost_scenarios[] = {
 	{ "lost-request", "recovered by one NAK", run_lost_request, 0, 60 },
 	{ "lost-silent", "and where the peer says no more of it", run_lost_silent, 0, 60 },
+	{ "lost-long", "but for long READs, which are the timer's", run_lost_long, 0, 20 },
 	{ "late-nak", "a NAK behind the ACK that it should precede", run_late_nak, 0, 40 },
 	{ "lost-response", "READ recovered by an implied NAK, as often as it is lost",
 	  run_lost_response, 0, 60 },
 	{ "lost-atomic", "recovered by an implied NAK, executed once", run_lost_atomic, 0, 60 },
-	{ "lost-last", "recovered by the timer, once", run_timer, 0, 60 },
+	{ "lost-last", "asked for, once, or recovered by the timer, once", run_timer, 0, 60 },
 	{ "lost-ack", "covered by the next", run_lost_ack, 0, 20 },
 	{ NULL, NULL, NULL, 0, 0, false }
 };

@@ -268,8 +268,15 @@ bug leave-twice req ' || req->since_ackreq >= xroce_req_ask_every(req))
 		return'
 bug asks-in-vain req '	if (req->cur != req->tail && e->started && e->status)
 		end = e->psn;' ''
-bug asks-read req '	    (req->rd_tail != req->rd_head &&
-	     req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] == end))' '	    false)'
+bug asks-read req '	    !xroce_req_cheap(qp, end, &psn))' '	    0)'
+bug asks-read-whole req '<= XROCE_ASK_READ;' '<= 64;'
+bug asks-read-back req '	if (xroce_psn_diff(*psn, qp->hot.una) < 0)
+		*psn = qp->hot.una;
+	return' '	return'
+bug asks-read-untimed req '	xroce_req_ackreq(req, f);
+	req->rd_end' '	f->ackreq = true;
+	req->since_ackreq = 0;
+	req->rd_end'
 bug owed-far comp '(i != req->head && xroce_psn_diff(e->psn, psn) >= 0)' \
 	'xroce_psn_diff(e->psn, psn) >= 0'
 bug recover-behind cc '	if (xroce_psn_diff(qp->hot.una, req->recover) > 0)
@@ -308,7 +315,11 @@ bug ask-untimed comp 'if (qp->req.timing)' 'if (0)'
 bug ask-ever req '(u64)XROCE_ASK_WAIT), XROCE_ASK_MOST);' '(u64)XROCE_ASK_WAIT), ~0ull);'
 bug ask-oldest-back req 'if (f->again == XROCE_CNT_ASKED && qp->req.asking) {' 'if (0) {'
 bug ask-oldest-nomem req 'qp->nomem ? XROCE_ASK_BOTH : XROCE_ASK_LAST' 'XROCE_ASK_LAST'
-bug ask-oldest-read req ' || xroce_wqe_is_read(xroce_req_wqe(req, req->head))' ''
+bug ask-oldest-read req '	     !xroce_req_cheap(qp, req->rd_end[req->rd_head % XROCE_MAX_RD_ATOMIC], &psn)))' \
+	'	     0))'
+bug ask-oldest-limit req '	req->rd_tail = req->rd_head;
+	return true;' '	return true;'
+bug ask-oldest-reads req '	qp->req.rd_tail = rd_tail;\n' ''
 bug ask-forgotten req '|| !xroce_req_ask(qp))' '|| 1)'
 bug pace-unasked req 'req->asked || req->pace ||' 'req->asked ||'
 bug others-turn req 'if (looked && xroce_qp_reliable' 'if (xroce_qp_reliable'

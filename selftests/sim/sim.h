@@ -432,7 +432,7 @@ struct wire_fifo {
  *
  * Requests go from the end that holds it, answers come back to it.
  * @una, @max: sent and not acknowledged, by what was delivered
- * @next: the PSN to follow, unless the sender goes back; @asks, or a new one: behind the oldest
+ * @next: the PSN to follow, unless the sender goes back; behind the oldest the last, @asks, too
  * @in_msg, @left: inside a SEND or WRITE message, bytes of the WRITE to come
  * @since: when the observer's ACK timer began, 0 when nothing is outstanding
  * @expiries: how often it ran out without progress

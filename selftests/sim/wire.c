@@ -416,6 +416,14 @@ static u32 rec_npsn(const struct sim_ep *ep, const struct hdr *h)
 	return max(DIV_ROUND_UP(h->dma_len, ep->mtu), 1u);
 }
 
+/* The packet that ends before @psn, or what of it is not acknowledged. */
+static u32 begins(struct wire *w, u32 psn)
+{
+	struct wire_rec *r = fifo_find(&w->sent, psn_plus(psn, 0xffffff), NULL);
+
+	return r && dist(r->psn, w->una) > 0 ? r->psn : w->una;
+}
+
 /* READs and atomics outstanding, this one included. */
 static void check_rd_limit(struct sim_ep *ep)
 {
@@ -428,8 +436,8 @@ static void check_rd_limit(struct sim_ep *ep)
 		if (r->rd && dist(r->psn, w->next) < 0)
 			n++;
 	}
-	sim_check(n <= ep->max_rd, "QP %u: %u READs and atomics outstanding, %u"
-		  " allowed", ep->idx, n, ep->max_rd);
+	sim_check(n <= ep->max_rd, "QP %u: %u READs and atomics outstanding, %u allowed",
+		  ep->idx, n, ep->max_rd);
 }
 
 static void tx_new(struct sim_ep *ep, const struct hdr *h, u32 hash)
@@ -438,20 +446,18 @@ static void tx_new(struct sim_ep *ep, const struct hdr *h, u32 hash)
 	u32 kind = ops[h->op].kind;
 	struct wire_rec *r = fifo_push(&w->sent);
 
-	sim_check(kind & K_FIRST ? !w->in_msg : w->in_msg &&
-		  (kind & w->in_msg), "QP %u: %s out of place", ep->idx,
-		  ops[h->op].name);
+	sim_check(kind & K_FIRST ? !w->in_msg : w->in_msg && (kind & w->in_msg),
+		  "QP %u: %s out of place", ep->idx, ops[h->op].name);
 	if (kind & K_WRITE) {
 		if (kind & K_FIRST)
 			w->left = h->dma_len;
 		sim_check(w->left >= h->payload_len &&
 			  !(kind & K_LAST) == !!(w->left - h->payload_len),
-			  "QP %u: WRITE's length is not what its RETH said",
-			  ep->idx);
+			  "QP %u: WRITE's length is not what its RETH said", ep->idx);
 		w->left -= h->payload_len;
 	}
-	sim_check(!ep->drained || w->in_msg || !(kind & K_FIRST), "QP %u:"
-		  " begins something new, drained", ep->idx);
+	sim_check(!ep->drained || w->in_msg || !(kind & K_FIRST),
+		  "QP %u: begins something new, drained", ep->idx);
 	w->in_msg = kind & K_LAST ? 0 : kind & (K_SEND | K_WRITE);
 	r->psn = h->psn;
 	r->npsn = rec_npsn(ep, h);
@@ -472,18 +478,17 @@ static void tx_again(struct sim_ep *ep, const struct hdr *h, u32 hash)
 	u32 n;
 
 	w->retrans++;
-	sim_check(r && r->op == h->op, "QP %u: PSN %06x sent again as %s",
-		  ep->idx, h->psn, ops[h->op].name);
+	sim_check(r && r->op == h->op, "QP %u: PSN %06x sent again as %s", ep->idx, h->psn,
+		  ops[h->op].name);
 	n = h->psn - r->psn;
 	if (ops[h->op].kind & K_READ) {
 		n &= 0xffffff;
 		sim_check(h->va == r->va + n * ep->mtu && h->rkey == r->rkey &&
 			  h->dma_len == r->len - n * ep->mtu,
-			  "QP %u: READ at PSN %06x sent again for other bytes",
-			  ep->idx, h->psn);
+			  "QP %u: READ at PSN %06x sent again for other bytes", ep->idx, h->psn);
 	} else {
-		sim_check(hash == r->hash, "QP %u: PSN %06x sent again, but"
-			  " changed", ep->idx, h->psn);
+		sim_check(hash == r->hash, "QP %u: PSN %06x sent again, but changed", ep->idx,
+			  h->psn);
 	}
 	w->next = psn_plus(h->psn, rec_npsn(ep, h));
 }
@@ -491,8 +496,7 @@ static void tx_again(struct sim_ep *ep, const struct hdr *h, u32 hash)
 static void tx_request(struct sim_ep *ep, const struct hdr *h)
 {
 	struct wire *w = &ep->wire;
-	u32 hash = crc_nibbles(0, h->ext, h->payload - h->ext +
-			       h->payload_len);
+	u32 hash = crc_nibbles(0, h->ext, h->payload - h->ext + h->payload_len);
 	s32 behind = dist(h->psn, w->next);
 
 	w->requests++;
@@ -500,9 +504,9 @@ static void tx_request(struct sim_ep *ep, const struct hdr *h)
 	sim_check(dist(h->psn, w->una) >= 0,
 		  "QP %u: PSN %06x sent again, but %06x is acknowledged", ep->idx, h->psn, w->una);
 	sim_check(behind <= 0 || h->psn == w->una || h->psn == w->asks ||
-		  (h->psn == w->max && h->psn == psn_plus(w->asks, 1)),
+		  (h->psn == w->max && w->asks == begins(w, w->max)),
 		  "QP %u: PSN %06x sent, %06x should follow", ep->idx, h->psn, w->next);
-	w->asks = psn_plus(behind < 0 && h->psn == w->una ? w->next : w->una, 0xffffff);
+	w->asks = behind < 0 && h->psn == w->una ? begins(w, w->next) : psn_plus(w->max, 1);
 	if (h->psn == w->max)
 		tx_new(ep, h, hash);
 	else
@@ -581,8 +585,7 @@ static void tx_ack(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 			  h->psn, w->gap_nak ? ", the second" : "");
 		w->gap_nak = true;
 	} else {
-		sim_check(syn >= 0x61 && syn <= 0x64, "QP %u: syndrome %02x",
-			  ep->idx, syn);
+		sim_check(syn >= 0x61 && syn <= 0x64, "QP %u: syndrome %02x", ep->idx, syn);
 		sim_check(!w->fatal, "QP %u: fatal NAK twice", ep->idx);
 		sim_check(dist(h->psn, w->epsn) <= 0, "QP %u: NAK of PSN %06x,"
 			  " which it has not seen", ep->idx, h->psn);
@@ -609,19 +612,17 @@ static void tx_data(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 	}
 	last = n == r->npsn - 1;
 	if (kind & K_RESP) {
-		sim_check(!(kind & K_LAST) == !last, "QP %u: %s as response %u"
-			  " of %u", ep->idx, ops[h->op].name, n, r->npsn);
+		sim_check(!(kind & K_LAST) == !last, "QP %u: %s as response %u of %u", ep->idx,
+			  ops[h->op].name, n, r->npsn);
 		if (kind & K_FIRST)
-			sim_check(n < 64 && r->starts >> n & 1, "QP %u: first"
-				  " response at %06x, where no READ starts",
-				  ep->idx, h->psn);
+			sim_check(n < 64 && r->starts >> n & 1, "QP %u: first response at %06x,"
+				  " where no READ starts", ep->idx, h->psn);
 		else
 			sim_check(n && r->follow == n, "QP %u: response %06x"
 				  " does not follow", ep->idx, h->psn);
 		r->follow = n + 1;
 		sim_check(h->payload_len == min(r->len - n * ep->mtu, ep->mtu),
-			  "QP %u: response of %u bytes", ep->idx,
-			  h->payload_len);
+			  "QP %u: response of %u bytes", ep->idx, h->payload_len);
 	}
 	if (ops[h->op].ext) {
 		sim_check(h->aeth >> 24 == 0x1f, "QP %u: syndrome %02x in %s",
@@ -633,8 +634,7 @@ static void tx_data(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 /**
  * wire_tx() - the device has taken a frame
  */
-void wire_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf,
-	     u32 len)
+void wire_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf, u32 len)
 {
 	struct hdr h;
 	char s[160];
