@@ -205,5 +205,5 @@ const struct sim_scenario sim_annex_scenarios[] = {
 	{ "annex", "FLUSH and ATOMIC WRITE among others", run_annex, 0, 60 },
 	{ "annex-flushes", "more FLUSHes than were agreed on", run_flushes, 0, 60 },
 	{ "annex-reserved", "FLUSHes with reserved bits", run_reserved, 0, 20 },
-	{ NULL, NULL, NULL, 0, 0, false }
+	{ NULL, NULL, NULL, 0, 0, 0 }
 };

@@ -805,5 +805,5 @@ const struct sim_scenario sim_asked_scenarios[] = {
 	{ "asks-trusted", "at once what a kernel consumer sends", run_trusted, 0, 30 },
 	{ "asks-shrunk", "what is posted while the window has become smaller", run_shrunk, 0, 10 },
 	{ "asks-bells", "doorbells for what is not looked at by itself", run_bells, 0, 10 },
-	{ NULL, NULL, NULL, 0, 0, false }
+	{ NULL, NULL, NULL, 0, 0, 0 }
 };

@@ -279,15 +279,15 @@ static void run_apart(u64 seed)
 }
 
 const struct sim_scenario sim_crowd_scenarios[] = {
-	{ "crowd", "four QPs whose windows the device has no room for", run_few, 0, 2 },
+	{ "crowd", "four QPs whose windows the device has no room for", run_few, 0, 2, 5 },
 	{ "crowd-reads", "four QPs with responses that the device has no room for", run_reads,
-	  0, 2 },
+	  0, 2, 5 },
 	{ "crowd-starved", "a WRITE beside READs of the peer without end", run_starved, 0, 1 },
 	{ "crowd-apart", "one whose queue has room, beside those whose has not", run_apart,
-	  0, 1 },
+	  0, 1, 5 },
 	{ "crowd-many", "forty QPs, and no room for the least window of each", run_many,
-	  0, 1 },
-	{ "crowd-late", "timers of some that come late", run_late, 0, 1 },
-	{ "crowd-many-reads", "forty responders, and room for less", run_many_reads, 0, 1 },
-	{ NULL, NULL, NULL, 0, 0, false }
+	  0, 1, 5 },
+	{ "crowd-late", "timers of some that come late", run_late, 0, 1, 5 },
+	{ "crowd-many-reads", "forty responders, and room for less", run_many_reads, 0, 1, 5 },
+	{ NULL, NULL, NULL, 0, 0, 0 }
 };

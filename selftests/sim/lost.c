@@ -325,5 +325,5 @@ const struct sim_scenario sim_lost_scenarios[] = {
 	{ "lost-atomic", "recovered by an implied NAK, executed once", run_lost_atomic, 0, 60 },
 	{ "lost-last", "asked for, once, or recovered by the timer, once", run_timer, 0, 60 },
 	{ "lost-ack", "covered by the next", run_lost_ack, 0, 20 },
-	{ NULL, NULL, NULL, 0, 0, false }
+	{ NULL, NULL, NULL, 0, 0, 0 }
 };

@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 		for (s = groups[i]; s->name; s++) {
 			for (j = 0; j < nonly && strcmp(only[j], s->name); j++)
 				;
-			if (nonly ? j == nonly : s->open)
+			if (nonly ? j == nonly : percent < s->from)
 				continue;
 			if (one) {
 				run_world(s, world);

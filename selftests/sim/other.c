@@ -654,10 +654,10 @@ static void run_overrun_recv(u64 seed)
 
 const struct sim_scenario sim_other_scenarios[] = {
 	{ "fair", "four flows share a link within 20 %, lose under 1 %",
-	  run_fair, 0, 3 },
-	{ "fair-read", "the same of READs, which who reads lets out", run_fair_read, 0, 3 },
+	  run_fair, 0, 3, 5 },
+	{ "fair-read", "the same of READs, which who reads lets out", run_fair_read, 0, 3, 5 },
 	{ "fair-drops", "the same where the network marks nothing",
-	  run_fair_drops, 0, 6, true },
+	  run_fair_drops, 0, 6, ~0u },
 	{ "forged", "forged packets among good ones change nothing",
 	  run_forged, 0, 10 },
 	{ "mad-peer", "anything from an authentic peer is survived",
@@ -669,5 +669,5 @@ const struct sim_scenario sim_other_scenarios[] = {
 	{ "overrun", "a CQ overflows, once, and its QP ends", run_overrun, 0, 20 },
 	{ "overrun-recv", "the same of receives, and the sender knows",
 	  run_overrun_recv, 0, 20 },
-	{ NULL, NULL, NULL, 0, 0, false }
+	{ NULL, NULL, NULL, 0, 0, 0 }
 };

@@ -560,5 +560,5 @@ const struct sim_scenario sim_owed_scenarios[] = {
 	  run_owed_meanwhile, 0, 60 },
 	{ "owed-any", "of READs and WRITEs with a device that takes some of what is owed",
 	  run_owed_any, 0, 300 },
-	{ NULL, NULL, NULL, 0, 0, false }
+	{ NULL, NULL, NULL, 0, 0, 0 }
 };

@@ -139,5 +139,5 @@ const struct sim_scenario sim_pace_scenarios[] = {
 	{ "pace", "a rate limit is kept, and lifted", run_pace, 0, 20 },
 	{ "pace-slow", "slower than timeouts, and a loss", run_pace_slow, 0, 20 },
 	{ "pace-dead", "slower than timeouts, and a peer that is gone", run_pace_dead, 0, 10 },
-	{ NULL, NULL, NULL, 0, 0, false }
+	{ NULL, NULL, NULL, 0, 0, 0 }
 };

@@ -491,5 +491,5 @@ const struct sim_scenario sim_room_scenarios[] = {
 	{ "sqd-timeout", "set in SQD for what is out too", run_timeout, 0, 10 },
 	{ "read-refused", "a READ answered and asked for again wrongly", run_refused,
 	  0, 20 },
-	{ NULL, NULL, NULL, 0, 0, false }
+	{ NULL, NULL, NULL, 0, 0, 0 }
 };

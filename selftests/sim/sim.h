@@ -871,7 +871,7 @@ void sim_close_end(struct sim_conn *c);
  * struct sim_scenario - one line of the report
  * @run: one world
  * @ops: operations to be done in all worlds together, 0: @worlds says
- * @open: a goal that is not reached yet: run by name only
+ * @from: run from so many per cent of the volume on, or by name; ~0: a goal not reached yet
  */
 struct sim_scenario {
 	const char *name;
@@ -879,7 +879,7 @@ struct sim_scenario {
 	void (*run)(u64 seed);
 	u64 ops;
 	u32 worlds;
-	bool open;
+	u32 from;
 };
 
 /* exact.c: two nodes and one connection, on a network that is told what to do. */

@@ -83,7 +83,7 @@ went() {
 	else
 		# UC has no window: where a busy machine does not empty the veth's ring, some
 		# of it goes by the stack for a while
-		[ "$all" -gt 20000 ] &&
+		[ "$all" -gt 8000 ] &&
 			[ "$by_xdp" -ge $((part < 100 ? got[2] : got[2] / 2)) ] &&
 			[ $((fast * 100)) -ge $((all * (99 - part))) ] &&
 			[ $((core * 100)) -le $((all * (1 + part))) ] &&
@@ -106,24 +106,24 @@ in_place() {
 	count_skbs 1
 	try "$XROCE_XDP: two hosts" rdma_up
 	measure "$XROCE_XDP: who sees SENDs: ${where:-nobody}" \
-		saw "$where" 0 ibv_rc_pingpong -c -n 400 -s 30000
-	measure "$XROCE_XDP: WRITEs" saw "$where" 0 ib_write_bw -n 1500 -s 65536
+		saw "$where" 0 ibv_rc_pingpong -c -n 160 -s 30000
+	measure "$XROCE_XDP: WRITEs" saw "$where" 0 ib_write_bw -n 600 -s 65536
 	# one packet in 17 is a request for 16
-	measure "$XROCE_XDP: READs" saw "$where" 6 ib_read_bw -n 1500 -s 65536
-	measure "$XROCE_XDP: atomics" saw "$where" 50 ib_atomic_bw -n 11000
+	measure "$XROCE_XDP: READs" saw "$where" 6 ib_read_bw -n 600 -s 65536
+	measure "$XROCE_XDP: atomics" saw "$where" 50 ib_atomic_bw -n 4400
 	net=$V6:
-	measure "$XROCE_XDP: SENDs by IPv6" saw "$where" 0 ibv_rc_pingpong -c -n 400 -s 30000
-	measure "$XROCE_XDP: XRC" saw "$where" 0 ib_write_bw -c XRC -n 1500 -s 65536
+	measure "$XROCE_XDP: SENDs by IPv6" saw "$where" 0 ibv_rc_pingpong -c -n 160 -s 30000
+	measure "$XROCE_XDP: XRC" saw "$where" 0 ib_write_bw -c XRC -n 600 -s 65536
 	# in place, but by the core
-	measure "$XROCE_XDP: UC" saw "$where" 100 ib_write_bw -c UC -n 1500 -s 65536
-	measure "$XROCE_XDP: UD" saw "$where" 100 ibv_ud_pingpong -e -c -n 11000 -s 2000
+	measure "$XROCE_XDP: UC" saw "$where" 100 ib_write_bw -c UC -n 600 -s 65536
+	measure "$XROCE_XDP: UD" saw "$where" 100 ibv_ud_pingpong -e -c -n 4400 -s 2000
 	net=$V4.
 	try "$XROCE_XDP: steered" n2 rdmatool link set "$RDMA2" steer 0-$(($(nproc) - 1))
 	# not polling: a CPU that spins leaves its thread of the map waiting for milliseconds
 	measure "$XROCE_XDP: SENDs, on any CPU" \
-		saw "$where" 0 ibv_rc_pingpong -e -c -n 400 -s 30000
+		saw "$where" 0 ibv_rc_pingpong -e -c -n 160 -s 30000
 	measure "$XROCE_XDP: UD, on any CPU" \
-		saw "$where" 100 ibv_ud_pingpong -e -c -n 11000 -s 2000
+		saw "$where" 100 ibv_ud_pingpong -e -c -n 4400 -s 2000
 	for host in 1 2; do
 		try "h$host: off" "n$host" rdmatool link set "xr$host" xdp off
 		try "a program there that lets all pass" "n$host" \
@@ -139,7 +139,7 @@ in_place() {
 		try "$XROCE_XDP: both hosts again" both_again
 	done
 	try "$XROCE_XDP: nor is ours pushed away" not_pushed_away
-	measure "$XROCE_XDP: SENDs again" saw "$where" 0 ibv_rc_pingpong -e -c -n 400 -s 30000
+	measure "$XROCE_XDP: SENDs again" saw "$where" 0 ibv_rc_pingpong -e -c -n 160 -s 30000
 	count_skbs 0
 	topo_clear
 }
@@ -171,7 +171,7 @@ loader_refused() { ! loader load -m "$1" "$ETH2" ../lib/xdp_pass.bpf.o -n xdp_pa
 
 # The dispatcher itself, by the tool that comes with it: first come, first served
 with_libxdp() {
-	local mode=native where='' program=(ibv_rc_pingpong -c -n 400 -s 30000) net=$V4.
+	local mode=native where='' program=(ibv_rc_pingpong -c -n 160 -s 30000) net=$V4.
 	local all by_xdp core fast got ip skbs udp
 	[ "$XROCE_XDP" = native ] || mode=skb where=12
 	topo_direct 1500		# it takes no frames in parts

@@ -234,10 +234,10 @@ change_modes() { change_through 0.1 off native generic native; }
 # In and out where no driver has to take its rings down
 change_generic() { change_through 0 off generic; }
 
-# changing WHAT [OPTION...] - that change_WHAT does over and over is seen by nobody
+# changing WHAT TIMES [OPTION...] - that change_WHAT does over and over is seen by nobody
 changing() {
-	local what=$1 pid status=0
-	shift
+	local what=$1 times=$2 pid status=0
+	shift 2
 	rm -f "$TOPO_TMP/enough"
 	: >"$TOPO_TMP/changes"
 	"change_$what" &
@@ -245,14 +245,14 @@ changing() {
 	topo_pids+=("$pid")
 	rc "$what change" forward -m 1024 -r 8 "$@" mix many
 	# few of them, where the machine has other things to do
-	while [ "$(wc -l <"$TOPO_TMP/changes")" -le 4 ] && kill -0 "$pid" 2>/dev/null; do
+	while [ "$(wc -l <"$TOPO_TMP/changes")" -lt "$times" ] && kill -0 "$pid" 2>/dev/null; do
 		rc "$what go on to change" forward -m 1024 -r 8 "$@" mix many
 	done
 	: >"$TOPO_TMP/enough"
 	wait "$pid" || status=$?
 	try "they could always be changed" [ "$status" = 0 ]
 	try "$what changed $(wc -l <"$TOPO_TMP/changes") times" \
-		[ "$(wc -l <"$TOPO_TMP/changes")" -gt 4 ]
+		[ "$(wc -l <"$TOPO_TMP/changes")" -ge "$times" ]
 }
 
 # What a change of the way does to no packet
@@ -270,21 +270,18 @@ unharmed() {
 # one host's change, and none between off and generic; of what goes here it is next to none.
 under_change() {
 	local n
-	topo_direct 4200
-	try "two hosts" rdma_up
-	changing modes
+	changing modes 5
 	counters >"$TOPO_TMP/all"
 	n=$(wc -l <"$TOPO_TMP/changes")
 	measure "what $n changes cost" no_loss "$TOPO_TMP/all" $((n * LOST_BY_CHANGE))
 	try "and nothing else came of them" unharmed "$TOPO_TMP/all"
-	topo_clear
 }
 
 # So slow a timer that nothing is taken for lost
 lossless_change() {
 	topo_direct 4200
 	try "two hosts" rdma_up
-	changing generic -t 22
+	changing generic 5 -t 22
 	counters >"$TOPO_TMP/all"
 	try "and nothing was lost" no_loss "$TOPO_TMP/all"
 	try "and nothing else came of it" unharmed "$TOPO_TMP/all"
@@ -308,23 +305,19 @@ change_steer() {
 # then once more
 steered_anew() {
 	local before late i
-	topo_direct 4200
-	try "two hosts" rdma_up
 	if [ "$(nproc)" -lt 2 ]; then
 		skip "steering changes under traffic" "there is only one CPU"
-		topo_clear
 		return
 	fi
 	for ((i = 0; i < 5; i++)); do
 		late=$(of_host 2 steer_late)
 		before=$(of_host 2 out_of_sequence implied_nak_seq_err)
-		changing steer
+		changing steer 6
 		[ "$late" != "$(of_host 2 steer_late)" ] || break
 	done
 	try "nobody was waited for in vain" [ $i -lt 5 ]
 	try "and no packet overtook another" \
 		[ "$before" = "$(of_host 2 out_of_sequence implied_nak_seq_err)" ]
-	topo_clear
 }
 
 # To a CPU that somebody keeps, and away from it
@@ -345,13 +338,11 @@ change_stall() {
 not_waited_for() {
 	local late
 	[ "$(nproc)" -gt 1 ] && [ ! -e /sys/kernel/realtime ] || return 0
-	topo_direct 4200
-	try "two hosts" rdma_up
 	late=$(of_host 2 steer_late)
-	changing stall -t 16 -r 10
+	changing stall 5 -t 16 -r 10
 	late=$(($(of_host 2 steer_late) - late))
 	try "$late times the rest went on" [ "$late" -gt 0 ]
-	topo_clear
+	try "without steering" n2 rdmatool link set "$RDMA2" steer off
 }
 
 # victims mix|many|uc|ud|xrc - traffic by IPv6, whose QPs scribble.bpf.c mistreats: most of
@@ -413,11 +404,11 @@ scribbled() {
 		pids+=($!)
 	done
 	topo_pids+=("${pids[@]}")
-	rc "beside QPs that are scribbled on" forward -m 1024 -r 10 "${tests[@]}"
+	rc "beside QPs that are scribbled on" forward -m 1024 -r 4 "${tests[@]}"
 	# few of them, where the machine has other things to do
 	for _ in {1..30}; do
 		! scribbled_enough || break
-		rc "beside more of that" forward -m 1024 -r 10 mix
+		rc "beside more of that" forward -m 1024 -r 4 mix
 	done
 	for pid in "${pids[@]}"; do
 		bg_end "$pid"
@@ -479,7 +470,7 @@ silenced() {
 	try "$1: and its peer gives up" wait_for 30 eval "! kill -0 $near"
 	dropped=$(($(counter "$NS2" "$RDMA2" xdp_drop_policy) - before))
 	try "$1: $dropped packets dropped and counted" [ "$dropped" -gt 3 ]
-	rc "$1: beside it" forward -m 1024 -r 10 mix
+	rc "$1: beside it" forward -m 1024 -r 4 mix
 	bg_end "$far"
 }
 
@@ -502,7 +493,7 @@ unasked() {
 	local far near qpn received
 	topo_direct 4200
 	try "two hosts" rdma_up
-	changing policies
+	changing policies 3
 	wrong_policies
 	try "generic: a policy, which is not asked" eval \
 		'n2 rdmatool link set "$RDMA2" policy "$POLICY" 2>&1 | grep "native XDP alone asks"'
@@ -521,9 +512,7 @@ unasked() {
 
 # What a policy is for, wherever packets are dealt with
 with_policy() {
-	topo_direct 4200
-	try "two hosts" rdma_up
-	changing policies
+	changing policies 3
 	wrong_policies
 	try "a policy" n2 rdmatool link set "$RDMA2" policy "$POLICY"
 	silenced "where they arrive"
@@ -534,15 +523,13 @@ with_policy() {
 	try "and one again" n2 rdmatool link set "$RDMA2" policy "$POLICY"
 	silenced "with a program that came later"
 	try "no policy" n2 rdmatool link set "$RDMA2" policy off
-	topo_clear
+	try "nor steering" n2 rdmatool link set "$RDMA2" steer off
 }
 
 # Programs that would take the module down, by the word of the verifier, which does not
 # know how they are to be attached
 verified() {
 	local pin=/sys/fs/bpf/xroce-call no='kernel function bpf_xroce' case why irq=''
-	topo_direct 4200
-	try "a host with the module" rdma_up
 	# newer kernels' programs alone can
 	! grep -q ' bpf_local_irq_save$' /proc/kallsyms || irq="7:$no"
 	for case in 0:- "1:$no" 2:'Possibly NULL' 3:'Possibly NULL' 4:'Possibly NULL' \
@@ -557,7 +544,6 @@ verified() {
 			try "call$case is refused, for its fault" grep -q "$why" "$TOPO_TMP/load"
 		fi
 	done
-	topo_clear
 }
 
 # A pingpong of which h1 sends something, and h2's QPs get nothing
@@ -659,8 +645,6 @@ classes() {
 # one sends them from then on
 peers_program() {
 	local pid sent
-	topo_direct 4200
-	try "two hosts" rdma_up
 	try "the peer has no program" n2 rdmatool link set "$RDMA2" xdp off
 	verbs_pair "$V4.1" "$V4.2" ib_write_bw -D 9 -s 4096 >"$TOPO_TMP/sends" 2>&1 &
 	pid=$!
@@ -673,7 +657,6 @@ peers_program() {
 	# not in the subshell of try, whose child it is not
 	wait "$pid" && ok "and without an error" || not_ok "and without an error" \
 		"$(tail -n 3 "$TOPO_TMP/sends")"
-	topo_clear
 }
 
 # Tags that veth holds beside the frame, as NICs do that take them off
@@ -750,14 +733,18 @@ if [ "$XROCE_XDP" = generic ]; then
 	scribbled
 	unasked
 else
+	# one pair of hosts for what leaves it as it was; first what reads all of its counters
+	topo_direct 4200
+	try "two hosts" rdma_up
 	under_change
 	steered_anew
 	not_waited_for
-	scribbled
 	with_policy
 	verified
-	classes
 	peers_program
+	topo_clear
+	scribbled
+	classes
 	vlans
 fi
 with_rxe
