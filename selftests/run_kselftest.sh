@@ -20,7 +20,7 @@ run_one() {
 	local timeout=300 name="$1: $2${XROCE_XDP:+ [$XROCE_XDP]}" status
 	# shellcheck source=/dev/null
 	if [ -f settings ]; then . ./settings; fi
-	[ ! -e /sys/kernel/debug/kmemleak ] || timeout=$((timeout * 3))
+	[ ! -e /sys/kernel/debug/kmemleak ] || timeout=$((timeout * 6))
 	count=$((count + 1))
 	status=$(mktemp)
 	echo "# selftests: $name"
