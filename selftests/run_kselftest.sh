@@ -27,10 +27,10 @@ run_one() {
 	if [ -w /dev/kmsg ] && [ -n "${XROCE_HOST:-}" ]; then
 		echo "<4>xroce selftest: $name" >/dev/kmsg
 	fi
-	# what a test leaves running ends with it
+	# what a test leaves running ends with it; it has time to take its links away
 	# shellcheck disable=SC2016
 	setsid -w bash -c '
-		timeout -k 10 "$1" "./$2" </dev/null
+		timeout -k 120 "$1" "./$2" </dev/null
 		echo $? >"$3"
 		trap "" TERM
 		pkill -TERM -s 0

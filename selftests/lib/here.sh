@@ -14,7 +14,8 @@ here_begin() {
 	topo_need rdma ip "$@"
 	rdma system set netns shared 2>/dev/null || :
 	trap here_end EXIT
-	trap 'exit 130' INT TERM
+	# once: timeout(1) sends it twice, and the second would end what cleans up
+	trap "trap '' INT TERM; exit 130" INT TERM
 	echo "xroce-here begins" >/dev/kmsg
 }
 

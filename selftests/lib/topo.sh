@@ -110,7 +110,8 @@ topo_begin() {
 	local ns
 	topo_need ip rdma jq
 	trap topo_end EXIT
-	trap 'exit 130' INT TERM
+	# once: timeout(1) sends it twice, and the second would end what cleans up
+	trap "trap '' INT TERM; exit 130" INT TERM
 	NS1=h1-$$ NS2=h2-$$ NSM=m-$$ RNS1=h1-$$ RNS2=h2-$$
 	[ "$DEVTYPE1" != rxe ] || RNS1=
 	[ "$DEVTYPE2" != rxe ] || RNS2=
