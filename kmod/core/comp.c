@@ -199,6 +199,8 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		 */
 		if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN)
 			xroce_comp_lost(qp, qp->hot.una, false, XROCE_CNT_NAK_SEQ_RCVD);
+		else if (qp->req.early)
+			xroce_req_timed(qp, pkt->psn, true);
 		return;
 	case XROCE_ACK_GHOST:
 		xroce_qp_verdict(qp, XROCE_CNT_DROP_GHOST);
@@ -207,7 +209,7 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		break;
 	}
 	if (qp->req.timing)
-		xroce_req_timed(qp);
+		xroce_req_timed(qp, pkt->psn, false);
 	if (pkt->info & XROCE_OP_ACK)
 		xroce_comp_ack(qp, pkt);
 	else if (xroce_comp_upto(qp, pkt->psn, pkt->psn))

@@ -316,8 +316,8 @@ struct xroce_swq {
  * @waiting: since when nothing new was heard of what is outstanding, ns; 0: none is
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
  * @asking: the next packet is that one, or the oldest and then that one
- * @rtt: the shortest time to an answer so far, ns, 0: none has come; @timing: since when
- *	one is waited for, 0: none is
+ * @rtt: the shortest time to an answer since one came twice, ns, 0: none has come
+ * @timing: since when one to the PSN @timed is waited for, 0: none is; @early: it has asked
  * @dry: in this run no more was found in the ring, and who posts now comes with a doorbell
  * @since_ackreq: packets since the last one that asked
  * @rnr_until: nothing is sent before, ns, 0 when not waiting
@@ -351,7 +351,7 @@ struct xroce_req {
 	u64 rnr_until;
 	u64 pace;
 	u64 free_at;
-	u32 nak_psn, nak_told;
+	u32 nak_psn, nak_told, timed;
 	u8 recovering;
 	u8 retry_cnt, retries, rnr_retry, rnr_retries;
 	u32 cwnd, ssthresh;
@@ -360,7 +360,7 @@ struct xroce_req {
 	u32 since_ackreq;
 	u32 srqn;
 	enum { XROCE_ASK_NOT, XROCE_ASK_LAST, XROCE_ASK_BOTH } asking;
-	bool asked, dry;
+	bool asked, early, dry;
 };
 
 enum xroce_rd_state {
@@ -645,7 +645,7 @@ void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f, bool l
 void xroce_req_advance(struct xroce_qp *qp, u32 psn);
 void xroce_req_arm(struct xroce_qp *qp);
 bool xroce_req_timer(struct xroce_qp *qp, u64 now);
-void xroce_req_timed(struct xroce_qp *qp);
+void xroce_req_timed(struct xroce_qp *qp, u32 psn, bool again);
 void xroce_req_complete(struct xroce_qp *qp, u8 status);
 void xroce_req_fail(struct xroce_qp *qp, u8 status);
 void xroce_req_drained(struct xroce_qp *qp);

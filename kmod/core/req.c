@@ -240,12 +240,13 @@ void xroce_req_advance(struct xroce_qp *qp, u32 psn)
 /* When something is to be done about what is outstanding, if at all. */
 static inline u64 xroce_req_due(const struct xroce_req *req)
 {
-	u64 wait = min(max(2 * req->rtt, (u64)XROCE_ASK_WAIT), XROCE_ASK_MOST);
+	u64 wait = clamp(2 * req->rtt, (u64)XROCE_ASK_WAIT, XROCE_ASK_MOST);
 
 	if (req->asked)
 		wait = xroce_cc_timeout(req);
 	else if (req->timeout)
-		wait = min(wait, req->timeout / XROCE_ASK_PART);
+		wait = min(wait, clamp(2 * req->rtt, req->timeout / XROCE_ASK_PART,
+				       req->timeout / 2));
 	return wait ? req->waiting + wait : XROCE_NEVER;
 }
 
@@ -268,25 +269,26 @@ void xroce_req_arm(struct xroce_qp *qp)
 }
 
 /*
- * The piece of a READ that ends before @end is asked for again from @psn on, which is no
- * more than what has not come of it.
- *
- * Return: whether that costs few answers, as it does of atomics and the like.
+ * Where the packet before @end begins, or what has not come of the piece of a READ, which
+ * goes again only to ask, and if that costs few answers, as of atomics: or @end.
  */
-static bool xroce_req_cheap(struct xroce_qp *qp, u32 end, u32 *psn)
+static u32 xroce_req_from(struct xroce_qp *qp, u32 end)
 {
-	u32 last = xroce_psn_add(end, XROCE_PSN_MASK);
-	const struct xroce_swq *e = xroce_req_swq(&qp->req, xroce_req_at(&qp->req, last));
+	u32 psn = xroce_psn_add(end, XROCE_PSN_MASK), i = xroce_req_at(&qp->req, psn);
+	const struct xroce_swq *e = xroce_req_swq(&qp->req, i);
 
-	*psn = xroce_psn_add(last, -((last - e->psn) & (e->piece - 1)));
-	if (xroce_psn_diff(*psn, qp->hot.una) < 0)
-		*psn = qp->hot.una;
-	return xroce_psn_diff(end, *psn) <= XROCE_ASK_READ;
+	if (!xroce_wqe_is_read(xroce_req_wqe(&qp->req, i)))
+		return psn;
+	psn = xroce_psn_add(psn, -((psn - e->psn) & (e->piece - 1)));
+	if (xroce_psn_diff(psn, qp->hot.una) < 0)
+		psn = qp->hot.una;
+	return (qp->req.asked || qp->req.asking) &&
+	       xroce_psn_diff(end, psn) <= XROCE_ASK_READ ? psn : end;
 }
 
 /*
  * The last packet goes again, and asks for an ACK: the last that can, for nothing is
- * sent of what has failed. A READ or atomic is answered anyway.
+ * sent of what has failed.
  *
  * Return: whether there is one to ask with.
  */
@@ -294,19 +296,14 @@ static bool xroce_req_ask(struct xroce_qp *qp)
 {
 	const struct xroce_swq *e = xroce_req_swq(&qp->req, qp->req.cur);
 	u32 end = qp->hot.next, psn;
-	struct xroce_req *req = &qp->req;
 
-	if (req->cur != req->tail && e->started && e->status)
+	if (qp->req.cur != qp->req.tail && e->started && e->status)
 		end = e->psn;
-	if (end == qp->hot.una)
-		return false;
-	psn = xroce_psn_add(end, XROCE_PSN_MASK);
-	if (req->rd_tail != req->rd_head &&
-	    req->rd_end[(req->rd_tail - 1) % XROCE_MAX_RD_ATOMIC] == end &&
-	    !xroce_req_cheap(qp, end, &psn))
+	psn = end == qp->hot.una ? end : xroce_req_from(qp, end);
+	if (psn == end)
 		return false;
 	xroce_req_rewind(qp, psn);
-	req->asking = XROCE_ASK_LAST;
+	qp->req.asking = XROCE_ASK_LAST;
 	return true;
 }
 
@@ -349,6 +346,7 @@ bool xroce_req_timer(struct xroce_qp *qp, u64 now)
 			return false;
 		}
 		req->asked = true;
+		req->early = true;
 		/* There is time to answer, however late this comes. */
 		if (req->asking || xroce_req_ask(qp)) {
 			req->asking = XROCE_ASK_BOTH;
@@ -375,24 +373,33 @@ static inline void xroce_req_ackreq(struct xroce_req *req, struct xroce_frame *f
 {
 	f->ackreq = true;
 	req->since_ackreq = 0;
-	if (xroce_req_times(req))
+	if (xroce_req_times(req)) {
 		req->timing = xroce_env_now();
+		req->timed = f->is.psn;
+	}
 }
 
 /**
- * xroce_req_timed() - the first answer has come since a packet asked for one
- * @qp: the queue pair, which is timing that
+ * xroce_req_timed() - an answer has come to a queue pair that times one, or has asked
+ * @qp: the queue pair
+ * @psn: the answer's
+ * @again: it has come before: asked for too early, the next has twice as long
  *
  * The shortest counts: that of what was lost at first takes longer.
  */
-void xroce_req_timed(struct xroce_qp *qp)
+void xroce_req_timed(struct xroce_qp *qp, u32 psn, bool again)
 {
 	struct xroce_req *req = &qp->req;
 	u64 took = xroce_env_now() - req->timing;
 
-	req->timing = 0;
-	if (took && took <= req->rtt - 1)
-		req->rtt = took;
+	if (again) {
+		req->early = false;
+		req->rtt = clamp(2 * req->rtt, (u64)XROCE_ASK_WAIT, XROCE_ASK_MOST / 2);
+	} else if (xroce_psn_diff(psn, req->timed) >= 0) {
+		req->timing = 0;
+		if (took && took <= req->rtt - 1)
+			req->rtt = took;
+	}
 }
 
 static bool xroce_req_open(const struct xroce_qp *qp)
@@ -424,9 +431,10 @@ static inline bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 	if (xroce_wr_is_local(wqe->opcode))
 		return i - req->head >= XROCE_PULL_MAX;
 	/* The limit may have gone in SQD, behind the look at what was posted. */
-	if (xroce_wqe_is_read(wqe) && !req->max_rd_atomic)
+	if (xroce_wqe_is_read(wqe) && !e->started && !req->max_rd_atomic)
 		e->status = XROCE_WC_LOC_QP_OP_ERR;
-	return xroce_wqe_is_read(wqe) && req->rd_tail - req->rd_head >= req->max_rd_atomic;
+	return xroce_wqe_is_read(wqe) &&
+	       req->rd_tail - req->rd_head >= max(req->max_rd_atomic, (u32)e->started);
 }
 
 /*
@@ -783,11 +791,10 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 static noinline bool xroce_req_back(struct xroce_qp *qp)
 {
 	struct xroce_req *req = &qp->req;
-	u32 psn;
+	u32 end = req->rd_end[req->rd_head % XROCE_MAX_RD_ATOMIC];
 
-	if (qp->hot.una == qp->hot.next ||
-	    (xroce_wqe_is_read(xroce_req_wqe(req, req->head)) &&
-	     !xroce_req_cheap(qp, req->rd_end[req->rd_head % XROCE_MAX_RD_ATOMIC], &psn))) {
+	if (qp->hot.una == qp->hot.next || (xroce_wqe_is_read(xroce_req_wqe(req, req->head)) &&
+					    xroce_req_from(qp, end) == end)) {
 		req->asking = XROCE_ASK_LAST;
 		return false;
 	}

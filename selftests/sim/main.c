@@ -33,6 +33,7 @@ static const struct sim_scenario * const groups[] = {
 	sim_pace_scenarios,
 	sim_owed_scenarios,
 	sim_asked_scenarios,
+	sim_late_scenarios,
 	sim_room_scenarios,
 	sim_annex_scenarios,
 	sim_crowd_scenarios,

@@ -153,8 +153,8 @@ bug unready-told comp 'req->retries = req->retry_cnt;\n\treq->recovering = 0;' \
 	'req->retries = req->retry_cnt;'
 bug lost-untold comp 'qp->req.nak_told = xroce_psn_add(qp->hot.max, XROCE_PSN_MASK);' ''
 bug no-implied-nak-again comp '&& qp->hot.next == qp->hot.max)' ')'
-bug old-answer-counts comp 'XROCE_CNT_NAK_SEQ_RCVD);\n\t\treturn;\n\tcase' \
-	'XROCE_CNT_NAK_SEQ_RCVD);\n\t\tbreak;\n\tcase'
+bug old-answer-counts comp 'pkt->psn, true);\n\t\treturn;\n\tcase' \
+	'pkt->psn, true);\n\t\tbreak;\n\tcase'
 bug late-nak-unheard comp 'if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN)' 'if (0)'
 bug ghost-answer-counts comp \
 	'XROCE_CNT_DROP_GHOST);\n\t\treturn;\n\tcase XROCE_ACK_NEW:' \
@@ -179,7 +179,7 @@ bug sqd-timeout qp 'if (mask & XROCE_ATTR_TIMEOUT && req->waiting)' 'if (0)'
 bug read-refused resp '/* Only a whole rest may end inside' \
 	'rd->stop = xroce_psn_add(pkt->psn, max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u));\n/* Only a whole rest may end inside'
 
-bug sqd-none req 'if (xroce_wqe_is_read(wqe) && !req->max_rd_atomic)' 'if (0)'
+bug sqd-none req 'if (xroce_wqe_is_read(wqe) && !e->started && !req->max_rd_atomic)' 'if (0)'
 bug pace-dead req 'req->asked = req->asking;' 'req->asked = false;'
 bug pace-local req 'if (qp->req.cur++ == qp->req.head)\n\t\txroce_req_complete(qp, XROCE_WC_SUCCESS);' 'qp->req.cur++;'
 bug read-marked rx 'if (rx->ce && pkt->info & XROCE_OP_READ_RESP)' 'if (0)'
@@ -195,8 +195,7 @@ bug read-again-wrong req '.va = cpu_to_be64(wqe->rdma.remote_addr + off),' \
 	'.va = cpu_to_be64(wqe->rdma.remote_addr),'
 bug no-fence req '(wqe->flags & XROCE_WR_FENCE) &&' '0 &&'
 bug fence-not-seen sq '!(wqe->flags & XROCE_WR_FENCE);' 'true;'
-bug too-many-reads req 'req->rd_tail - req->rd_head >= req->max_rd_atomic' \
-	'req->rd_tail - req->rd_head > req->max_rd_atomic'
+bug too-many-reads req 'req->rd_tail - req->rd_head >= max(' 'req->rd_tail - req->rd_head > max('
 bug duplicate-read-counts resp 'rd->state == XROCE_RD_ACTIVE && !rd->again' \
 	'rd->state == XROCE_RD_ACTIVE'
 
@@ -266,17 +265,25 @@ bug leave-waited req 'out > req->since_ackreq || ' ''
 bug leave-twice req ' || req->since_ackreq >= xroce_req_ask_every(req))
 		return' ')
 		return'
-bug asks-in-vain req '	if (req->cur != req->tail && e->started && e->status)
+bug asks-in-vain req '	if (qp->req.cur != qp->req.tail && e->started && e->status)
 		end = e->psn;' ''
-bug asks-read req '	    !xroce_req_cheap(qp, end, &psn))' '	    0)'
-bug asks-read-whole req '<= XROCE_ASK_READ;' '<= 64;'
-bug asks-read-back req '	if (xroce_psn_diff(*psn, qp->hot.una) < 0)
-		*psn = qp->hot.una;
-	return' '	return'
+bug asks-read req '	if (!xroce_wqe_is_read(xroce_req_wqe(&qp->req, i)))
+		return psn;' '	return psn;'
+bug asks-read-whole req '<= XROCE_ASK_READ ?' '<= 64 ?'
+bug asks-read-back req '	if (xroce_psn_diff(psn, qp->hot.una) < 0)
+		psn = qp->hot.una;
+	return (' '	return ('
 bug asks-read-untimed req '	xroce_req_ackreq(req, f);
 	req->rd_end' '	f->ackreq = true;
 	req->since_ackreq = 0;
 	req->rd_end'
+bug asks-answered req '(qp->req.asked || qp->req.asking) &&' '1 &&'
+bug asks-early comp 'else if (qp->req.early)' 'else if (0)'
+bug asks-piped req '} else if (xroce_psn_diff(psn, req->timed) >= 0) {' '} else {'
+bug asks-slow req 'clamp(2 * req->rtt, req->timeout / XROCE_ASK_PART,
+				       req->timeout / 2)' 'req->timeout / XROCE_ASK_PART'
+bug asks-limit req '&& !e->started && !req->max_rd_atomic' '&& !req->max_rd_atomic'
+bug asks-limit-one req 'max(req->max_rd_atomic, (u32)e->started)' 'req->max_rd_atomic'
 bug owed-far comp '(i != req->head && xroce_psn_diff(e->psn, psn) >= 0)' \
 	'xroce_psn_diff(e->psn, psn) >= 0'
 bug recover-behind cc '	if (xroce_psn_diff(qp->hot.una, req->recover) > 0)
@@ -312,11 +319,10 @@ bug turn-less tx 'if (taken < n && mine && ' 'if (taken < n && '
 bug ask-last req 'req->asking = XROCE_ASK_BOTH;\n\t\t\tleast' 'least'
 bug ask-steps-back req 'if (req->asking || xroce_req_ask(qp))' 'if (xroce_req_ask(qp))'
 bug ask-untimed comp 'if (qp->req.timing)' 'if (0)'
-bug ask-ever req '(u64)XROCE_ASK_WAIT), XROCE_ASK_MOST);' '(u64)XROCE_ASK_WAIT), ~0ull);'
+bug ask-ever req '(u64)XROCE_ASK_WAIT, XROCE_ASK_MOST);' '(u64)XROCE_ASK_WAIT, ~0ull);'
 bug ask-oldest-back req 'if (f->again == XROCE_CNT_ASKED && qp->req.asking) {' 'if (0) {'
 bug ask-oldest-nomem req 'qp->nomem ? XROCE_ASK_BOTH : XROCE_ASK_LAST' 'XROCE_ASK_LAST'
-bug ask-oldest-read req '	     !xroce_req_cheap(qp, req->rd_end[req->rd_head % XROCE_MAX_RD_ATOMIC], &psn)))' \
-	'	     0))'
+bug ask-oldest-read req 'xroce_req_from(qp, end) == end))' '0))'
 bug ask-oldest-limit req '	req->rd_tail = req->rd_head;
 	return true;' '	return true;'
 bug ask-oldest-reads req '	qp->req.rd_tail = rd_tail;\n' ''

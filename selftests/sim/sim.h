@@ -892,7 +892,7 @@ void sim_finish(void);
 extern const struct sim_scenario sim_exact_scenarios[], sim_error_scenarios[],
 	sim_other_scenarios[], sim_service_scenarios[], sim_ecn_scenarios[], sim_random_scenarios[],
 	sim_pace_scenarios[], sim_owed_scenarios[], sim_room_scenarios[], sim_asked_scenarios[],
-	sim_crowd_scenarios[], sim_annex_scenarios[], sim_lost_scenarios[];
+	sim_crowd_scenarios[], sim_annex_scenarios[], sim_lost_scenarios[], sim_late_scenarios[];
 /* Operations that the worlds of a scenario have completed. */
 extern u64 sim_total_ops;
 void sim_bench(void);
