@@ -16,7 +16,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ../lib/says.sh
 
-topo_need rdmatool python3 jq tshark ibv_rc_pingpong ibv_ud_pingpong ib_send_bw \
+topo_need rdmatool python3 jq tshark ibv_ud_pingpong ib_send_bw ib_write_bw \
 	ib_read_bw ib_atomic_bw bpftool setpriv
 modprobe xroce || skip_all "no module xroce"
 
@@ -173,13 +173,13 @@ test_filters() {
 		"$TOPO_TMP/five.json"
 	try "$XROCE_XDP: nothing was for QP 1" jq -e '.frames == []' \
 		"$TOPO_TMP/qp.json"
-	# of the next one
-	bg "$RNS2" ibv_rc_pingpong -e -d "$RDMA2" -n 100000000 \
-		-g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" >/dev/null 2>&1
+	# of the next one, which has always WRITEs that nobody acknowledged
+	bg "$RNS2" ib_write_bw -d "$RDMA2" "${SLOW[@]}" -F -n 1000000 \
+		-x "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" >/dev/null 2>&1
 	pid2=$!
 	wait_for 30 tcp_listens 18515
-	bg "$RNS1" ibv_rc_pingpong -e -d "$RDMA1" -n 100000000 \
-		-g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
+	bg "$RNS1" ib_write_bw -d "$RDMA1" "${SLOW[@]}" -F -n 1000000 \
+		-x "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" "$V4.2" >/dev/null 2>&1
 	pid1=$!
 	wait_for 20 eval "r1 rdmatool -j qp show dev $RDMA1 type RC state RTS |
 		jq -e '.[0].lqpn'"
@@ -194,7 +194,7 @@ test_filters() {
 	before=$(tx_dropped)
 	start lost "$RNS1" "$RDMA1" verdict dropped dir out
 	n1 ip link set "$ETH1" down
-	# who waits for an answer sends by its ACK timer
+	# who waits for an answer asks for it; a ping-pong may wait for the other's
 	try "$XROCE_XDP: what a netdev that is down loses" wait_for 10 \
 		eval "[ \$(tx_dropped) -gt $before ]"
 	n1 ip link set "$ETH1" up
