@@ -8,7 +8,7 @@
 #                                     XDP modes to run it in (XROCE_XDP; off)
 #   run_kselftest.sh -r ROOM TEST...  here, for `make run_tests`
 #
-# A room's file `settings` may say timeout=SECONDS (300), of which there are three
+# A room's file `settings` may say timeout=SECONDS (300), of which there are six
 # times as many on a kernel that checks everything.  Test status 4: skip.
 
 set -uo pipefail
