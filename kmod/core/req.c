@@ -373,7 +373,7 @@ static inline void xroce_req_ackreq(struct xroce_req *req, struct xroce_frame *f
 {
 	f->ackreq = true;
 	req->since_ackreq = 0;
-	if (xroce_req_times(req)) {
+	if (!f->is.again && xroce_req_times(req)) {
 		req->timing = xroce_env_now();
 		req->timed = f->is.psn;
 	}
@@ -385,7 +385,8 @@ static inline void xroce_req_ackreq(struct xroce_req *req, struct xroce_frame *f
  * @psn: the answer's
  * @again: it has come before: asked for too early, the next has twice as long
  *
- * The shortest counts: that of what was lost at first takes longer.
+ * The shortest counts: that of what was lost at first takes longer. What goes again is not
+ * timed: its answer may be that to its first copy.
  */
 void xroce_req_timed(struct xroce_qp *qp, u32 psn, bool again)
 {

@@ -128,6 +128,38 @@ static void run_piped(u64 seed)
 	sim_finish();
 }
 
+/* An answer to what goes again may be that to its first copy. */
+static void run_resent(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	u8 wr = any_read();
+	struct sim_ep *ep;
+	u32 i;
+
+	(void)seed;
+	cfg.timeout = 18;
+	cfg.delay = sim_range(20, 50) * SIM_MS;
+	cfg.max_rd = 16;
+	ep = begin(&cfg);
+	sim_post_one(ep, wr, 8);
+	sim_settle_all(SIM_SEC);
+	sim_drop(ep->peer, XROCE_OP_READ_RESP | XROCE_OP_ATOMIC_ACK, 1, 1);
+	for (i = 0; i < 8; i++) {
+		sim_post_one(ep, wr, 8);
+		sim_run_until(sim_now() + SIM_MS);
+	}
+	sim_settle_all(SIM_SEC);
+	sim_check(ep->qp.req.rtt >= 2 * cfg.delay, "an answer takes %llu us?",
+		  (unsigned long long)ep->qp.req.rtt / SIM_US);
+	for (i = 0; i < 20; i++) {
+		sim_post_one(ep, wr, 8);
+		sim_settle_all(SIM_SEC);
+	}
+	asked_at_most(2);
+	is(TIMEOUT, 0);
+	sim_finish();
+}
+
 /* What is out when its queue pair may have none any more is asked for, and comes. */
 static void run_limit(u64 seed)
 {
@@ -155,6 +187,7 @@ const struct sim_scenario sim_late_scenarios[] = {
 	{ "asks-forgets", "but not for ever", run_forgets, 0, 10 },
 	{ "asks-slower", "later, too, where an answer came twice", run_slower, 0, 40 },
 	{ "asks-piped", "by an answer to what was timed", run_piped, 0, 10 },
+	{ "asks-resent", "not sooner by the answer to what went twice", run_resent, 0, 20 },
 	{ "asks-limit", "for a READ that may not be any more", run_limit, 0, 10 },
 	{ NULL, NULL, NULL, 0, 0, 0 }
 };
