@@ -72,7 +72,7 @@ static void hot_show(struct xroce_hot *hot, const struct xroce_hot *is,
 	hot->pkt.ackreq = pkt->ackreq;
 }
 
-#define XROCE_STEER_WAIT	(HZ / 50 + 1)
+#define XROCE_STEER_WAIT	(HZ / 10 + 1)
 
 /*
  * After a change, packets on their way to the old CPU get there before others go to

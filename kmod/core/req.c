@@ -275,10 +275,14 @@ void xroce_req_arm(struct xroce_qp *qp)
 static u32 xroce_req_from(struct xroce_qp *qp, u32 end)
 {
 	u32 psn = xroce_psn_add(end, XROCE_PSN_MASK), i = xroce_req_at(&qp->req, psn);
+	const struct xroce_send_wqe *wqe = xroce_req_wqe(&qp->req, i);
 	const struct xroce_swq *e = xroce_req_swq(&qp->req, i);
 
-	if (!xroce_wqe_is_read(xroce_req_wqe(&qp->req, i)))
+	if (!xroce_wqe_is_read(wqe))
 		return psn;
+	/* Of nothing: if it comes again behind what has a length rdma_rxe looks for its key. */
+	if (wqe->opcode == XROCE_WR_RDMA_READ && !e->len)
+		return end;
 	psn = xroce_psn_add(psn, -((psn - e->psn) & (e->piece - 1)));
 	if (xroce_psn_diff(psn, qp->hot.una) < 0)
 		psn = qp->hot.una;
@@ -346,9 +350,9 @@ bool xroce_req_timer(struct xroce_qp *qp, u64 now)
 			return false;
 		}
 		req->asked = true;
-		req->early = true;
 		/* There is time to answer, however late this comes. */
 		if (req->asking || xroce_req_ask(qp)) {
+			req->early = XROCE_EARLY;
 			req->asking = XROCE_ASK_BOTH;
 			least = now + wait;
 		}
@@ -394,7 +398,7 @@ void xroce_req_timed(struct xroce_qp *qp, u32 psn, bool again)
 	u64 took = xroce_env_now() - req->timing;
 
 	if (again) {
-		req->early = false;
+		req->early = 0;
 		req->rtt = clamp(2 * req->rtt, (u64)XROCE_ASK_WAIT, XROCE_ASK_MOST / 2);
 	} else if (xroce_psn_diff(psn, req->timed) >= 0) {
 		req->timing = 0;
@@ -418,12 +422,11 @@ static bool xroce_req_open(const struct xroce_qp *qp)
 static inline bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 {
 	struct xroce_swq *e = xroce_req_swq(&qp->req, i);
-	const struct xroce_send_wqe *wqe;
+	const struct xroce_send_wqe *wqe = xroce_req_wqe(&qp->req, i);
 	struct xroce_req *req = &qp->req;
 
 	if (e->status || e->plain)
 		return e->status;
-	wqe = xroce_req_wqe(req, i);
 	if (!e->started && (wqe->flags & XROCE_WR_FENCE) && req->rd_head != req->rd_tail)
 		return true;
 	if (wqe->opcode == XROCE_WR_LOCAL_INV)

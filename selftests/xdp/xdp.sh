@@ -301,7 +301,7 @@ change_steer() {
 }
 
 # A packet that overtakes another is out of sequence, and nothing is lost here. Where a
-# CPU stood still for 20 ms, as a guest's may, the module has not waited, and says so:
+# CPU stood still for 100 ms, as a guest's may, the module has not waited, and says so:
 # then once more
 steered_anew() {
 	local before late i
@@ -333,7 +333,7 @@ change_stall() {
 	done
 }
 
-# What a CPU that stands still has been sent is waited for no longer than 20 ms. With
+# What a CPU that stands still has been sent is waited for no longer than 100 ms. With
 # PREEMPT_RT it stands still in softirqs too, and connections end there.
 not_waited_for() {
 	local late
