@@ -316,7 +316,7 @@ struct xroce_swq {
  * @waiting: since when nothing new was heard of what is outstanding, ns; 0: none is
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
  * @asking: the next packet is that one, or the oldest and then that one
- * @rtt: the shortest time to an answer since one came twice, ns, 0: none has come
+ * @rtt: how long answers take that are not late, ns, 0: none has come
  * @timing: since when one to the PSN @timed is waited for, 0: none is
  * @early: it has asked, and has gone back since; 0: neither, or an answer has told of that
  * @dry: in this run no more was found in the ring, and who posts now comes with a doorbell

@@ -389,8 +389,8 @@ static inline void xroce_req_ackreq(struct xroce_req *req, struct xroce_frame *f
  * @psn: the answer's
  * @again: it has come before: asked for too early, the next has twice as long
  *
- * The shortest counts: that of what was lost at first takes longer. What goes again is not
- * timed: its answer may be that to its first copy.
+ * A shorter one counts by an eighth: most may take twice that. A longer one may be of what was
+ * lost at first. What goes again is not timed: its answer may be that to its first copy.
  */
 void xroce_req_timed(struct xroce_qp *qp, u32 psn, bool again)
 {
@@ -403,7 +403,7 @@ void xroce_req_timed(struct xroce_qp *qp, u32 psn, bool again)
 	} else if (xroce_psn_diff(psn, req->timed) >= 0) {
 		req->timing = 0;
 		if (took && took <= req->rtt - 1)
-			req->rtt = took;
+			req->rtt = req->rtt ? took + (req->rtt - took) / 8 * 7 : took;
 	}
 }
 

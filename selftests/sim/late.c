@@ -56,10 +56,12 @@ static void run_farther(u64 seed)
 	}
 	/* Of a READ there is one packet alone. */
 	is(ASKED, 2 - read);
-	/* And soon again, once an answer was. */
+	/* And soon again, once some answers were. */
 	W->cfg.delay = 10 * SIM_US;
-	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
-	sim_settle_all(SIM_MS);
+	for (i = 0; i < 16; i++) {
+		sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
+		sim_settle_all(SIM_MS);
+	}
 	lose_ack(ep, 5 * SIM_MS);
 	is(ASKED, 3 - read);
 	is(TIMEOUT, 0);
@@ -147,8 +149,11 @@ static void run_resent(u64 seed)
 	cfg.delay = sim_range(20, 50) * SIM_MS;
 	cfg.max_rd = 16;
 	ep = begin(&cfg);
-	sim_post_one(ep, wr, 8);
-	sim_settle_all(SIM_SEC);
+	/* it has guessed more at first */
+	for (i = 0; i < 100; i++) {
+		sim_post_one(ep, wr, 8);
+		sim_settle_all(SIM_SEC);
+	}
 	sim_drop(ep->peer, XROCE_OP_READ_RESP | XROCE_OP_ATOMIC_ACK, 1, 1);
 	for (i = 0; i < 8; i++) {
 		sim_post_one(ep, wr, 8);
@@ -185,6 +190,27 @@ static void run_limit(u64 seed)
 	sim_settle_all(100 * SIM_MS);
 	sim_check(!ep->first_err, "status %u", ep->first_err);
 	is(ASKED, 1);
+	sim_finish();
+}
+
+/* Where some answers take much longer than others few are asked for too early. */
+static void run_jitter(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u32 i;
+
+	(void)seed;
+	cfg.timeout = 18;
+	cfg.delay = sim_range(1, 5) * SIM_MS;
+	cfg.jitter = sim_range(2, 6) * cfg.delay;
+	ep = begin(&cfg);
+	for (i = 0; i < 1000; i++) {
+		sim_post_one(ep, any_read(), 8);
+		sim_settle_all(SIM_SEC);
+	}
+	asked_at_most(60);
+	is(TIMEOUT, 0);
 	sim_finish();
 }
 
@@ -254,6 +280,7 @@ const struct sim_scenario sim_late_scenarios[] = {
 	{ "asks-slower", "later, too, where an answer came twice", run_slower, 0, 40 },
 	{ "asks-piped", "by an answer to what was timed", run_piped, 0, 10 },
 	{ "asks-resent", "not sooner by the answer to what went twice", run_resent, 0, 20 },
+	{ "asks-jitter", "nor for the fastest, where most are not", run_jitter, 0, 10 },
 	{ "asks-limit", "for a READ that may not be any more", run_limit, 0, 10 },
 	{ "asks-overtaken", "and goes back before it is answered: once", run_overtaken, 0, 20 },
 	{ "asks-nothing", "not for a READ of nothing", run_nothing, 0, 10 },

@@ -281,6 +281,7 @@ bug asks-answered req '(qp->req.asked || qp->req.asking) &&' '1 &&'
 bug asks-early comp 'else if (qp->req.early == XROCE_EARLY)' 'else if (0)'
 bug asks-piped req '} else if (xroce_psn_diff(psn, req->timed) >= 0) {' '} else {'
 bug asks-resent req '!f->is.again && xroce_req_times(req)' 'xroce_req_times(req)'
+bug asks-jitter req 'req->rtt ? took + (req->rtt - took) / 8 * 7 : took' 'took'
 bug asks-slow req 'clamp(2 * req->rtt, req->timeout / XROCE_ASK_PART,
 				       req->timeout / 2)' 'req->timeout / XROCE_ASK_PART'
 bug asks-overtaken comp 'if (early == XROCE_EARLY_BACK && ' 'if (0 && '
