@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The differences between the kernels that the module builds for: 6.12 and newer,
- * as tested (README), but for arguments more (ib_mr.c, counter.c) and who reports a
- * port's state (link.c). Macros and inline functions only; the newer kernel's form is
- * the one used. XROCE_HAVE_* is what Kbuild has found in the kernel's headers.
+ * as tested (README), but for arguments more (ib_mr.c, counter.c), who reports a port's
+ * state (link.c) and whose CRC32 it is (env.c). Macros and inline functions only; the newer
+ * kernel's form is the one used. XROCE_HAVE_* is what Kbuild has found in its headers.
  */
 #ifndef XROCE_COMPAT_H
 #define XROCE_COMPAT_H

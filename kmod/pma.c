@@ -8,7 +8,7 @@
 
 #include "xroce.h"
 
-/* Packets with an error in them, and those there was no room for. */
+/* Packets with an error in them, and those there was no memory for. */
 static u64 pma_rcv_errors(const struct xroce_link *link)
 {
 	static const u8 drops[] = {

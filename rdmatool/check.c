@@ -161,7 +161,7 @@ static bool open_verbs(struct verbs *v)
 	return v->list && v->name && v->open && v->close;
 }
 
-/* Nothing to ask libibverbs about: is what it would load there? */
+/* There is nothing to ask libibverbs about: what it would load may be there. */
 static void check_provider_files(const struct verbs *v)
 {
 	char pattern[PATH_MAX + 64] = "";
@@ -307,21 +307,20 @@ static void check_state(const struct netdev *dev)
 		row(OK, "state", dev->name, NULL, "up");
 }
 
-static void check_bond_xdp(const struct netdev *dev, const struct xlink *xl)
+static void check_xdp_generic(const struct netdev *dev, const struct xlink *xl, const char *why)
 {
 	if (!xl || xl->xdp_mode == XROCE_XDP_MODE_GENERIC)
-		row(OK, "xdp", dev->name, NULL,
-		    "generic: its ports would run a native program");
+		row(OK, "xdp", dev->name, NULL, "generic: by native XDP %s", why);
 	else
 		row(WARN, "xdp", dev->name,
 		    text("rdmatool link set %s xdp generic", xl->name),
 		    xl->xdp_mode == XROCE_XDP_MODE_OFF ?
-		    "off: packets come by the UDP socket" :
-		    "native: its ports run the program, and have no link");
+		    "off: packets come by the UDP socket" : "native: %s", why);
 }
 
 static void check_xdp(const struct netdev *dev, const struct xlink *xl)
 {
+	const char *not_native = netdev_not_native(dev->ifindex, dev->name);
 	bool known, basic, other;
 	u64 features;
 
@@ -333,8 +332,8 @@ static void check_xdp(const struct netdev *dev, const struct xlink *xl)
 		    text("ip link set dev %s xdp off, if it is not needed",
 			 dev->name),
 		    "another XDP program has it (id %u)", dev->xdp_prog);
-	else if (netdev_is_bond(dev->ifindex))
-		check_bond_xdp(dev, xl);
+	else if (not_native)
+		check_xdp_generic(dev, xl, not_native);
 	else if (xl && xl->xdp_mode == XROCE_XDP_MODE_NATIVE)
 		row(OK, "xdp", dev->name, NULL, "native");
 	else if (xl && basic)

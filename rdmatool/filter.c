@@ -11,7 +11,7 @@
 
 #include "res.h"
 
-/* Is one of these numbers in a list, "1,3-5"? */
+/* Whether one of these numbers is in a list, "1,3-5". */
 static bool any_of(const char *list, u64 first, u64 last)
 {
 	u64 a, b;

@@ -225,6 +225,7 @@ static void set_xdp_auto(const struct xlink *xl)
 		XROCE_XDP_MODE_NATIVE, XROCE_XDP_MODE_GENERIC,
 	};
 	char why[300] = "", policy[POLICY_MAX];
+	const char *not_native;
 	struct xlink now;
 	size_t i = 0;
 
@@ -233,14 +234,9 @@ static void set_xdp_auto(const struct xlink *xl)
 		     xdp_mode_name(xl->xdp_mode), xdp_why());
 		return;
 	}
-	if (netdev_is_bond(xl->ifindex)) {
-		snprintf(why, sizeof(why), "not native: the ports of %s would run it",
-			 xl->ifname);
-		i = 1;
-	} else if (!strcmp(netdev_driver(xl->ifname), "vmxnet3")) {
-		/* It goes on saying that it has it, and the kernel keeps it for ever. */
-		snprintf(why, sizeof(why), "not native: vmxnet3 loses the program of %s "
-			 "when that goes down or gets another MTU", xl->ifname);
+	not_native = netdev_not_native(xl->ifindex, xl->ifname);
+	if (not_native) {
+		snprintf(why, sizeof(why), "not native on %s: %s", xl->ifname, not_native);
 		i = 1;
 	}
 	for (; i < ARRAY_SIZE(best); i++) {

@@ -132,10 +132,8 @@ void netdev_addrs(u32 ifindex,
 		fail("cannot list addresses: %s", nl_why(err));
 }
 
-/**
- * netdev_is_bond() - is it a bond, whose ports, which have no link, run native programs
- */
-bool netdev_is_bond(u32 ifindex)
+/* Its ports, which have no link, run native programs. */
+static bool netdev_is_bond(u32 ifindex)
 {
 	struct rtnl_link *link;
 	const char *type;
@@ -193,6 +191,21 @@ const char *netdev_driver(const char *ifname)
 	close(s);
 	info.driver[sizeof(info.driver) - 1] = 0;
 	return info.driver;
+}
+
+/**
+ * netdev_not_native() - why native XDP, though its driver has it, is not for this one
+ *
+ * Return: NULL where it is for it.
+ */
+const char *netdev_not_native(u32 ifindex, const char *ifname)
+{
+	if (netdev_is_bond(ifindex))
+		return "its ports would run the program, and have no link";
+	/* It goes on saying that it has it, and the kernel keeps it for ever. */
+	if (!strcmp(netdev_driver(ifname), "vmxnet3"))
+		return "vmxnet3 loses the program when it goes down or gets another MTU";
+	return NULL;
 }
 
 static void on_linkmodes(struct nlmsghdr *nlh, void *arg)

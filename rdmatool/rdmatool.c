@@ -150,7 +150,7 @@ static const char *names(const void *table, size_t size, const char *prefix)
 	return buf;
 }
 
-/* Does any entry begin with @word? */
+/* Whether any entry begins with @word. */
 static bool begins(const void *table, size_t size, const char *word)
 {
 	const char *p;

@@ -46,7 +46,7 @@ bool module_in(const char *list, const char *name)
 	return found;
 }
 
-/* Is it loaded, or built into the kernel? */
+/* Loaded, or built into the kernel. */
 static bool have_module(const char *name)
 {
 	char path[256];

@@ -491,7 +491,7 @@ const char *xdp_policy_file(const struct xlink *xl)
 	return NULL;
 }
 
-/* Is it a file that nobody but root and us may have written to? */
+/* A file that nobody but root and us may have written to. */
 static bool is_ours(int fd, const char *file)
 {
 	struct stat st;

@@ -248,7 +248,7 @@ static inline void xroce_put_sge(struct xroce_sge *dst,
 }
 
 /*
- * wq_full() - is there no slot for element @prod?
+ * wq_full() - whether there is no slot for element @prod
  *
  * Acquires the kernel's index: it has copied what was in the slots before it,
  * so they may be written. It only grows, hence an old value errs towards full: we

@@ -42,14 +42,14 @@
 	X(CNP_RCVD, rp_cnp_handled, "congestion notifications received") \
 	X(CQ_OVERRUN, cq_overrun_err, "CQs that overflowed") \
 	X(BAD_WQE, send_err, "work requests refused") \
-	X(DOORBELLS, doorbells, "system calls to start sending") \
+	X(DOORBELLS, doorbells, "posts that the kernel was called for") \
 	X(STEER_LATE, steer_late, "times a QP's packets did not wait for those on another CPU") \
 	X(MALFORMED, rx_malformed, "dropped by the XDP program, see xdp_drop_...") \
 	X(DROP_OPTIONS, drop_options, "IPv4 options or IPv6 extension headers") \
 	X(DROP_SHORT, drop_short, "shorter than their headers, pad and ICRC") \
 	X(DROP_OPCODE, drop_opcode, "opcode undefined") \
 	X(DROP_TVER, drop_tver, "transport version not 0") \
-	X(DROP_LENGTH, drop_length, "payload length against the opcode or MTU") \
+	X(DROP_LENGTH, drop_length, "payload length against the opcode or MTU, or segments made one") \
 	X(DROP_ICRC, rx_icrc_encapsulated, "ICRC wrong") \
 	X(DROP_NO_QP, drop_no_qp, "no such QP") \
 	X(DROP_DEVICE, drop_device, "QP is on another link") \
@@ -65,7 +65,7 @@
 	X(DROP_STATE, drop_state, "QP not ready to receive") \
 	X(DROP_GHOST, drop_ghost, "response to nothing outstanding") \
 	X(DROP_REPLAY, drop_replay, "duplicate that matches nothing kept") \
-	X(DROP_NO_MEM, drop_no_mem, "no memory or queue full")
+	X(DROP_NO_MEM, drop_no_mem, "no memory for its headers")
 
 enum xroce_counter {
 #define XROCE_CNT_ENUM(sym, name, text) XROCE_CNT_##sym,

@@ -2,7 +2,7 @@
 /*
  * The transport core: its objects, what it offers and what it needs. The core
  * knows no kernel: "xroce_env.h" names types, locks and atomics, and the
- * xroce_env_*() functions below are all it reaches the world by. The module
+ * xroce_env_*() below and in it are all it reaches the world by. The module
  * supplies both; so does the simulator.
  *
  * Contexts: everything here is called with BH off unless it says otherwise.
@@ -316,7 +316,7 @@ struct xroce_swq {
  * @waiting: since when nothing new was heard of what is outstanding, ns; 0: none is
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
  * @asking: the next packet is that one, or the oldest and then that one
- * @rtt: how long answers take that are not late, ns, 0: none has come
+ * @rtt: how long answers take, as xroce_req_timed() has it, ns, 0: none has come
  * @timing: since when one to the PSN @timed is waited for, 0: none is
  * @early: it has asked, and has gone back since; 0: neither, or an answer has told of that
  * @dry: in this run no more was found in the ring, and who posts now comes with a doorbell
@@ -847,7 +847,7 @@ static inline struct xroce_rd *xroce_rd_slot(struct xroce_resp *resp, u32 i)
 	return &resp->rd[i < resp->max_rd ? i : i - resp->max_rd];
 }
 
-/* Does the peer acknowledge? If not, what the device has taken is done. */
+/* The peer acknowledges. Where it does not, what the device has taken is done. */
 static inline bool xroce_qp_reliable(const struct xroce_qp *qp)
 {
 	return qp->hot.transport == XROCE_RC || qp->hot.transport == XROCE_XRC;
@@ -858,7 +858,7 @@ static inline bool xroce_qp_sends(const struct xroce_qp *qp)
 	return qp->hot.state == XROCE_QPS_RTS || qp->hot.state == XROCE_QPS_SQD;
 }
 
-/* In SQD: is there still something begun and not completed? Under the lock. */
+/* In SQD: something is begun and not completed. Under the lock. */
 static inline bool xroce_req_draining(const struct xroce_req *req)
 {
 	return req->head != req->tail && xroce_req_swq(req, req->head)->started;

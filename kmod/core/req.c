@@ -366,7 +366,7 @@ bool xroce_req_timer(struct xroce_qp *qp, u64 now)
 	return false;
 }
 
-/* Is it of use to know how long an answer takes: until one took less than half the wait. */
+/* It is of use to know how long answers take, until that is less than half the least wait. */
 static bool xroce_req_times(const struct xroce_req *req)
 {
 	/* and none has come: 0 */

@@ -44,7 +44,7 @@ static u32 xroce_rx_admit(const struct xroce_qp *qp, const struct xroce_rx *rx)
 
 	if (qp->dead || !xroce_rx_state(qp, pkt->info))
 		return XROCE_CNT_DROP_STATE;
-	/* Other addresses by now than those the packet was compared with? */
+	/* It has other addresses by now than those the packet was compared with. */
 	if (qp->gen != rx->gen)
 		return XROCE_CNT_DROP_ADDR;
 	if (pkt->info & XROCE_OP_CNP ? !xroce_qp_reliable(qp) :

@@ -98,7 +98,7 @@ by_itself() {
 	[ "$XROCE_NIC" != vmxnet3 ] || mode=generic
 	out=$(n1 rdmatool link set "$RDMA1" xdp auto 2>&1) &&
 		[ "$(xdp_mode "$NS1" "$ETH1")" = "$mode" ] &&
-		[[ $mode = native || $out == *"vmxnet3 loses the program of $ETH1"* ]] &&
+		[[ $mode = native || $out == *"on $ETH1: vmxnet3 loses the program"* ]] &&
 		n1 rdmatool link set "$RDMA1" xdp "$XROCE_XDP" && devices_ready && return
 	echo "not $mode: $out"
 	return 1

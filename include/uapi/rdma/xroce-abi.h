@@ -20,8 +20,9 @@
 
 /**
  * struct xroce_ring - head of every mapped ring, followed by its slots
- * @prod: elements produced since creation, modulo 2^32; the slot of element n
- *	is n & (depth - 1). Written by the user for SQ and RQ, the kernel for CQ.
+ * @prod: elements produced since creation, or RESET, in which the kernel sets it and
+ *	@cons to 0, modulo 2^32; the slot of element n is n & (depth - 1). Else written
+ *	by the user for SQ and RQ, the kernel for CQ.
  * @cons: elements whose slots are free again. Written by the kernel for SQ and
  *	RQ, by the user for CQ.
  * @wake: SQ and RQ: not 0 when the kernel is not looking and wants a doorbell
