@@ -310,7 +310,7 @@ static void check_state(const struct netdev *dev)
 static void check_xdp_generic(const struct netdev *dev, const struct xlink *xl, const char *why)
 {
 	if (!xl || xl->xdp_mode == XROCE_XDP_MODE_GENERIC)
-		row(OK, "xdp", dev->name, NULL, "generic: by native XDP %s", why);
+		row(OK, "xdp", dev->name, NULL, "generic, since natively %s", why);
 	else
 		row(WARN, "xdp", dev->name,
 		    text("rdmatool link set %s xdp generic", xl->name),

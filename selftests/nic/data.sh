@@ -92,13 +92,15 @@ vlans() {
 		wait_for 20 n1 ping -c 1 -W 1 "${VLANS}2"
 }
 
-# At auto as well, which takes native but where a driver is known to lose the program
+# At auto as well, which takes native but where a driver is known to lose the program; and
+# rdmatool check is content with that
 by_itself() {
 	local mode=native out
 	[ "$XROCE_NIC" != vmxnet3 ] || mode=generic
 	out=$(n1 rdmatool link set "$RDMA1" xdp auto 2>&1) &&
 		[ "$(xdp_mode "$NS1" "$ETH1")" = "$mode" ] &&
 		[[ $mode = native || $out == *"on $ETH1: vmxnet3 loses the program"* ]] &&
+		n1 rdmatool check | grep "^ok *xdp $ETH1:" &&
 		n1 rdmatool link set "$RDMA1" xdp "$XROCE_XDP" && devices_ready && return
 	echo "not $mode: $out"
 	return 1
