@@ -49,7 +49,7 @@
 	X(DROP_SHORT, drop_short, "shorter than their headers, pad and ICRC") \
 	X(DROP_OPCODE, drop_opcode, "opcode undefined") \
 	X(DROP_TVER, drop_tver, "transport version not 0") \
-	X(DROP_LENGTH, drop_length, "payload length against the opcode or MTU, or segments made one") \
+	X(DROP_LENGTH, drop_length, "payload length against the opcode or MTU, or GSO") \
 	X(DROP_ICRC, rx_icrc_encapsulated, "ICRC wrong") \
 	X(DROP_NO_QP, drop_no_qp, "no such QP") \
 	X(DROP_DEVICE, drop_device, "QP is on another link") \

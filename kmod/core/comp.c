@@ -18,7 +18,6 @@
 static void xroce_comp_lost(struct xroce_qp *qp, u32 psn, bool again, enum xroce_counter why)
 {
 	struct xroce_req *req = &qp->req;
-	u8 early = req->early;
 
 	xroce_qp_count(qp, why, 1);
 	if (xroce_psn_diff(psn, qp->hot.next) >= 0)
@@ -28,10 +27,6 @@ static void xroce_comp_lost(struct xroce_qp *qp, u32 psn, bool again, enum xroce
 	if (req->recovering < GO_BACKS)
 		req->recovering++;
 	req->nak_psn = psn;
-	req->early = early == XROCE_EARLY ? XROCE_EARLY_BACK : 0;
-	/* It asked before all went again, of which the answer knows nothing. */
-	if (early == XROCE_EARLY_BACK && xroce_psn_diff(psn, req->recover) < 0)
-		return;
 	trace_xroce_retry(qp, psn, why);
 	xroce_cc_loss(qp, false);
 	xroce_req_rewind(qp, psn);
@@ -54,8 +49,9 @@ static u32 xroce_comp_owed(const struct xroce_qp *qp, u32 psn)
 			break;
 		if (!xroce_wqe_is_read(xroce_req_wqe(req, i)))
 			continue;
-		/* The oldest may be answered in part. */
-		first = i == req->head ? qp->hot.una : e->psn;
+		first = e->psn;
+		if (i == req->head)	/* may be answered in part */
+			first = qp->hot.una;
 		if (xroce_psn_diff(first, psn) < 0)
 			return first;
 	}
@@ -203,7 +199,7 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		 */
 		if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN)
 			xroce_comp_lost(qp, qp->hot.una, false, XROCE_CNT_NAK_SEQ_RCVD);
-		else if (qp->req.early == XROCE_EARLY)
+		else if (qp->req.early)
 			xroce_req_timed(qp, pkt->psn, true);
 		return;
 	case XROCE_ACK_GHOST:

@@ -317,8 +317,7 @@ struct xroce_swq {
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
  * @asking: the next packet is that one, or the oldest and then that one
  * @rtt: how long answers take, as xroce_req_timed() has it, ns, 0: none has come
- * @timing: since when one to the PSN @timed is waited for, 0: none is
- * @early: it has asked, and has gone back since; 0: neither, or an answer has told of that
+ * @timing: since when one to the PSN @timed is waited for, 0: none is; @early: it has asked
  * @dry: in this run no more was found in the ring, and who posts now comes with a doorbell
  * @since_ackreq: packets since the last one that asked
  * @rnr_until: nothing is sent before, ns, 0 when not waiting
@@ -334,26 +333,34 @@ struct xroce_req {
 	struct xroce_ring *ring;
 	u32 depth, stride;
 	u32 max_sge, max_inline;
-	bool sig_all, polled, trusted;
+	bool sig_all;
+	bool polled;
+	bool trusted;
 	u8 *wqe;
 	struct xroce_swq *swq;
-	u32 head, cur, tail;
+	u32 head;
+	u32 cur;
+	u32 tail;
 	u32 rd_end[XROCE_MAX_RD_ATOMIC];
 	u32 rd_head, rd_tail;
 	u32 max_rd_atomic;
-	u64 timeout, total, waiting;
+	u64 timeout;
+	u64 total;
+	u64 waiting;
 	u64 rtt, timing;
 	u64 rnr_until;
-	u64 pace, free_at;
+	u64 pace;
+	u64 free_at;
 	u32 nak_psn, nak_told, timed;
 	u8 recovering;
-	enum { XROCE_EARLY = 1, XROCE_EARLY_BACK } early;
 	u8 retry_cnt, retries, rnr_retry, rnr_retries;
-	u32 cwnd, ssthresh, cwnd_cnt, recover;
+	u32 cwnd, ssthresh;
+	u32 cwnd_cnt;
+	u32 recover;
 	u32 since_ackreq;
 	u32 srqn;
 	enum { XROCE_ASK_NOT, XROCE_ASK_LAST, XROCE_ASK_BOTH } asking;
-	bool asked, dry;
+	bool asked, early, dry;
 };
 
 enum xroce_rd_state {

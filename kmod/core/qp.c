@@ -44,7 +44,7 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	req->waiting = 0;
 	req->rtt = 0;
 	req->timing = 0;
-	req->early = 0;
+	req->early = false;
 	req->rnr_until = 0;
 	req->pace = 0;
 	req->free_at = 0;

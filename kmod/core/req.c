@@ -275,14 +275,10 @@ void xroce_req_arm(struct xroce_qp *qp)
 static u32 xroce_req_from(struct xroce_qp *qp, u32 end)
 {
 	u32 psn = xroce_psn_add(end, XROCE_PSN_MASK), i = xroce_req_at(&qp->req, psn);
-	const struct xroce_send_wqe *wqe = xroce_req_wqe(&qp->req, i);
 	const struct xroce_swq *e = xroce_req_swq(&qp->req, i);
 
-	if (!xroce_wqe_is_read(wqe))
+	if (!xroce_wqe_is_read(xroce_req_wqe(&qp->req, i)))
 		return psn;
-	/* Of nothing: if it comes again behind what has a length rdma_rxe looks for its key. */
-	if (wqe->opcode == XROCE_WR_RDMA_READ && !e->len)
-		return end;
 	psn = xroce_psn_add(psn, -((psn - e->psn) & (e->piece - 1)));
 	if (xroce_psn_diff(psn, qp->hot.una) < 0)
 		psn = qp->hot.una;
@@ -352,7 +348,7 @@ bool xroce_req_timer(struct xroce_qp *qp, u64 now)
 		req->asked = true;
 		/* There is time to answer, however late this comes. */
 		if (req->asking || xroce_req_ask(qp)) {
-			req->early = XROCE_EARLY;
+			req->early = true;
 			req->asking = XROCE_ASK_BOTH;
 			least = now + wait;
 		}
@@ -398,12 +394,12 @@ void xroce_req_timed(struct xroce_qp *qp, u32 psn, bool again)
 	u64 took = xroce_env_now() - req->timing;
 
 	if (again) {
-		req->early = 0;
+		req->early = false;
 		req->rtt = clamp(2 * req->rtt, (u64)XROCE_ASK_WAIT, XROCE_ASK_MOST / 2);
 	} else if (xroce_psn_diff(psn, req->timed) >= 0) {
 		req->timing = 0;
 		if (took && took <= req->rtt - 1)
-			req->rtt = req->rtt ? took + (req->rtt - took) / 8 * 7 : took;
+			req->rtt = req->rtt ? min(took + (req->rtt - took) / 8 * 7, 8 * took) : took;
 	}
 }
 
@@ -422,11 +418,12 @@ static bool xroce_req_open(const struct xroce_qp *qp)
 static inline bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 {
 	struct xroce_swq *e = xroce_req_swq(&qp->req, i);
-	const struct xroce_send_wqe *wqe = xroce_req_wqe(&qp->req, i);
+	const struct xroce_send_wqe *wqe;
 	struct xroce_req *req = &qp->req;
 
 	if (e->status || e->plain)
 		return e->status;
+	wqe = xroce_req_wqe(req, i);
 	if (!e->started && (wqe->flags & XROCE_WR_FENCE) && req->rd_head != req->rd_tail)
 		return true;
 	if (wqe->opcode == XROCE_WR_LOCAL_INV)

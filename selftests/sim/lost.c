@@ -211,12 +211,13 @@ static bool apart_rule(struct sim_ep *from, const u8 *buf, u32 len, const struct
 
 /*
  * A READ response: the next one tells, of that which was sent again too. One that never
- * comes, though others do, is the timer's.
+ * comes, though others do, is the timer's. Also where something was asked about before.
  */
 static void run_lost_response(u64 seed)
 {
+	struct sim_opt quiet = { .wr = XROCE_WR_RDMA_WRITE, .nsge = 1, .len = 100 };
+	u32 times = sim_range(1, 4), asked = sim_below(2);
 	struct sim_cfg cfg = sim_plain();
-	u32 times = sim_range(1, 4);
 	struct sim_conn *c;
 	struct sim_ep *ep;
 
@@ -224,6 +225,11 @@ static void run_lost_response(u64 seed)
 	cfg.timeout = 8;
 	c = sim_pair(&cfg);
 	ep = &c->ep[0];
+	if (asked) {
+		sim_check(sim_post(ep, &quiet), "no room");
+		sim_run_until(sim_now() + 200 * SIM_MS);
+		is(ASKED, 1);
+	}
 	sim_drop(&c->ep[1], XROCE_OP_READ_RESP, times > 3 ? 0 : sim_below(13),
 		 times > 3 ? ~0u : times);
 	sim_rule.again = true;
@@ -233,7 +239,8 @@ static void run_lost_response(u64 seed)
 	sim_check(ep->first_err == (times > 3 ? XROCE_WC_RETRY_EXC_ERR : 0), "wrong status");
 	is(TIMEOUT, times > 3 ? cfg.retry_cnt + 1 : 0);
 	sim_check(sim_count(XROCE_CNT_IMPLIED_NAK) >= times, "no implied NAK");
-	sim_check(times > 3 || (sim_rule.dropped == times && ep->wire.retrans == times),
+	sim_check(times > 3 || (sim_rule.dropped == times &&
+				ep->wire.retrans == times + asked),
 		  "%llu requests sent again", (unsigned long long)ep->wire.retrans);
 	sim_finish();
 }

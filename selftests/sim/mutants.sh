@@ -148,6 +148,9 @@ bug no-implied-nak comp 'xroce_comp_lost(qp, owed, again, XROCE_CNT_IMPLIED_NAK)
 	'xroce_env_count(qp->dev, XROCE_CNT_IMPLIED_NAK, 1);'
 bug lost-once comp ' && (!again || req->recovering == GO_BACKS))' ')'
 bug lost-always comp ' && (!again || req->recovering == GO_BACKS))' ' && 0)'
+bug lost-since comp '	req->nak_psn = psn;' '	req->nak_psn = psn;
+	if (req->early && req->recovering > 1)
+		return;'
 bug lost-for-ever comp '(!again || req->recovering == GO_BACKS)' '!again'
 bug unready-told comp 'req->retries = req->retry_cnt;\n\treq->recovering = 0;' \
 	'req->retries = req->retry_cnt;'
@@ -267,7 +270,7 @@ bug leave-twice req ' || req->since_ackreq >= xroce_req_ask_every(req))
 		return'
 bug asks-in-vain req '	if (qp->req.cur != qp->req.tail && e->started && e->status)
 		end = e->psn;' ''
-bug asks-read req '	if (!xroce_wqe_is_read(wqe))
+bug asks-read req '	if (!xroce_wqe_is_read(xroce_req_wqe(&qp->req, i)))
 		return psn;' '	return psn;'
 bug asks-read-whole req '<= XROCE_ASK_READ ?' '<= 64 ?'
 bug asks-read-back req '	if (xroce_psn_diff(psn, qp->hot.una) < 0)
@@ -278,14 +281,14 @@ bug asks-read-untimed req '	xroce_req_ackreq(req, f);
 	req->since_ackreq = 0;
 	req->rd_end'
 bug asks-answered req '(qp->req.asked || qp->req.asking) &&' '1 &&'
-bug asks-early comp 'else if (qp->req.early == XROCE_EARLY)' 'else if (0)'
+bug asks-early comp 'else if (qp->req.early)' 'else if (0)'
 bug asks-piped req '} else if (xroce_psn_diff(psn, req->timed) >= 0) {' '} else {'
 bug asks-resent req '!f->is.again && xroce_req_times(req)' 'xroce_req_times(req)'
-bug asks-jitter req 'req->rtt ? took + (req->rtt - took) / 8 * 7 : took' 'took'
+bug asks-jitter req 'req->rtt ? min(took + (req->rtt - took) / 8 * 7, 8 * took) : took' 'took'
+bug asks-sooner req 'min(took + (req->rtt - took) / 8 * 7, 8 * took)' \
+	'took + (req->rtt - took) / 8 * 7'
 bug asks-slow req 'clamp(2 * req->rtt, req->timeout / XROCE_ASK_PART,
 				       req->timeout / 2)' 'req->timeout / XROCE_ASK_PART'
-bug asks-overtaken comp 'if (early == XROCE_EARLY_BACK && ' 'if (0 && '
-bug asks-nothing req 'if (wqe->opcode == XROCE_WR_RDMA_READ && !e->len)' 'if (0)'
 bug asks-limit req '&& !e->started && !req->max_rd_atomic' '&& !req->max_rd_atomic'
 bug asks-limit-one req 'max(req->max_rd_atomic, (u32)e->started)' 'req->max_rd_atomic'
 bug owed-far comp '(i != req->head && xroce_psn_diff(e->psn, psn) >= 0)' \
