@@ -391,15 +391,15 @@ static inline void xroce_req_ackreq(struct xroce_req *req, struct xroce_frame *f
 void xroce_req_timed(struct xroce_qp *qp, u32 psn, bool again)
 {
 	struct xroce_req *req = &qp->req;
-	u64 took = xroce_env_now() - req->timing;
+	u64 took = xroce_env_now() - req->timing, rtt = req->rtt;
 
 	if (again) {
 		req->early = false;
-		req->rtt = clamp(2 * req->rtt, (u64)XROCE_ASK_WAIT, XROCE_ASK_MOST / 2);
+		req->rtt = clamp(2 * rtt, (u64)XROCE_ASK_WAIT, XROCE_ASK_MOST / 2);
 	} else if (xroce_psn_diff(psn, req->timed) >= 0) {
 		req->timing = 0;
-		if (took && took <= req->rtt - 1)
-			req->rtt = req->rtt ? min(took + (req->rtt - took) / 8 * 7, 8 * took) : took;
+		if (took && took <= rtt - 1)
+			req->rtt = rtt ? min(rtt - (rtt - took) / 8, 8 * took) : took;
 	}
 }
 

@@ -284,9 +284,8 @@ bug asks-answered req '(qp->req.asked || qp->req.asking) &&' '1 &&'
 bug asks-early comp 'else if (qp->req.early)' 'else if (0)'
 bug asks-piped req '} else if (xroce_psn_diff(psn, req->timed) >= 0) {' '} else {'
 bug asks-resent req '!f->is.again && xroce_req_times(req)' 'xroce_req_times(req)'
-bug asks-jitter req 'req->rtt ? min(took + (req->rtt - took) / 8 * 7, 8 * took) : took' 'took'
-bug asks-sooner req 'min(took + (req->rtt - took) / 8 * 7, 8 * took)' \
-	'took + (req->rtt - took) / 8 * 7'
+bug asks-jitter req 'rtt ? min(rtt - (rtt - took) / 8, 8 * took) : took' 'took'
+bug asks-sooner req 'min(rtt - (rtt - took) / 8, 8 * took)' 'rtt - (rtt - took) / 8'
 bug asks-slow req 'clamp(2 * req->rtt, req->timeout / XROCE_ASK_PART,
 				       req->timeout / 2)' 'req->timeout / XROCE_ASK_PART'
 bug asks-limit req '&& !e->started && !req->max_rd_atomic' '&& !req->max_rd_atomic'
