@@ -432,7 +432,7 @@ struct wire_fifo {
  *
  * Requests go from the end that holds it, answers come back to it.
  * @una, @max: sent and not acknowledged, by what was delivered
- * @next: the PSN to follow, unless the sender goes back; behind the oldest the last, @asks, too
+ * @next: the PSN to follow, unless one goes back; after the oldest the last, @asks, or @follows it
  * @in_msg, @left: inside a SEND or WRITE message, bytes of the WRITE to come
  * @since: when the observer's ACK timer began, 0 when nothing is outstanding
  * @expiries: how often it ran out without progress
@@ -448,7 +448,7 @@ struct wire_fifo {
  */
 struct wire {
 	u32 una;
-	u32 next, asks;
+	u32 next, asks, follows;
 	u32 max;
 	u32 in_msg, left;
 	struct wire_fifo sent;

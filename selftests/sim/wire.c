@@ -503,10 +503,10 @@ static void tx_request(struct sim_ep *ep, const struct hdr *h)
 	sim_check(sim_now() >= w->rnr_until, "QP %u: request inside the RNR wait", ep->idx);
 	sim_check(dist(h->psn, w->una) >= 0,
 		  "QP %u: PSN %06x sent again, but %06x is acknowledged", ep->idx, h->psn, w->una);
-	sim_check(behind <= 0 || h->psn == w->una || h->psn == w->asks ||
-		  (h->psn == w->max && w->asks == begins(w, w->max)),
+	sim_check(behind <= 0 || h->psn == w->una || h->psn == w->asks || h->psn == w->follows,
 		  "QP %u: PSN %06x sent, %06x should follow", ep->idx, h->psn, w->next);
-	w->asks = behind < 0 && h->psn == w->una ? begins(w, w->next) : psn_plus(w->max, 1);
+	w->follows = behind < 0 && h->psn == w->una ? w->next : psn_plus(w->max, 1);
+	w->asks = w->follows == w->next ? begins(w, w->next) : w->follows;
 	if (h->psn == w->max)
 		tx_new(ep, h, hash);
 	else
