@@ -28,12 +28,22 @@ static void knows_how_far(const struct sim_ep *ep)
 		  (unsigned long long)ep->qp.req.rtt / SIM_US);
 }
 
+/* One begins when the one before has been answered. */
+static void one_by_one(struct sim_ep *ep, u32 n, u8 wr, u32 len, u64 within)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		sim_post_one(ep, wr, len);
+		sim_settle_all(within);
+	}
+}
+
 /* An ACK is lost, and asked for soon enough. */
 static void lose_ack(struct sim_ep *ep, u64 within)
 {
 	sim_drop(ep->peer, XROCE_OP_ACK, 0, 1);
-	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
-	sim_settle_all(within);
+	one_by_one(ep, 1, XROCE_WR_RDMA_WRITE, 100, within);
 	sim_check(sim_rule.dropped, "nothing was dropped");
 }
 
@@ -43,25 +53,18 @@ static void run_farther(u64 seed)
 	struct sim_cfg cfg = sim_plain();
 	bool read = sim_chance(5000);
 	struct sim_ep *ep;
-	u32 i;
 
 	(void)seed;
 	cfg.timeout = 16;			/* 268 ms */
 	cfg.delay = 5 * SIM_MS;
 	ep = begin(&cfg);
-	for (i = 0; i < 20; i++) {
-		sim_post_one(ep, read ? XROCE_WR_RDMA_READ : XROCE_WR_RDMA_WRITE,
-			     2 << cfg.mtu_shift);
-		sim_settle_all(20 * SIM_MS);
-	}
+	one_by_one(ep, 20, read ? XROCE_WR_RDMA_READ : XROCE_WR_RDMA_WRITE, 2 << cfg.mtu_shift,
+		   20 * SIM_MS);
 	/* Of a READ there is one packet alone. */
 	is(ASKED, 2 - read);
-	/* And soon again, once some answers were. */
+	/* And soon again, once an answer was. */
 	W->cfg.delay = 10 * SIM_US;
-	for (i = 0; i < 16; i++) {
-		sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
-		sim_settle_all(SIM_MS);
-	}
+	one_by_one(ep, 1, XROCE_WR_RDMA_WRITE, 100, SIM_MS);
 	lose_ack(ep, 5 * SIM_MS);
 	is(ASKED, 3 - read);
 	is(TIMEOUT, 0);
@@ -78,13 +81,11 @@ static void run_forgets(u64 seed)
 	cfg.delay = SIM_SEC;
 	ep = begin(&cfg);
 	ep->qp.req.timeout = 0;
-	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
-	sim_settle_all(3 * SIM_SEC);
+	one_by_one(ep, 1, XROCE_WR_RDMA_WRITE, 100, 3 * SIM_SEC);
 	W->cfg.delay = 10 * SIM_US;
 	lose_ack(ep, 300 * SIM_MS);
 	/* And once one came soon, in much less. */
-	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
-	sim_settle_all(SIM_MS);
+	one_by_one(ep, 1, XROCE_WR_RDMA_WRITE, 100, SIM_MS);
 	lose_ack(ep, 5 * SIM_MS);
 	sim_finish();
 }
@@ -98,18 +99,15 @@ static void run_slower(u64 seed)
 	u8 wr = sim_chance(5000) ? XROCE_WR_RDMA_WRITE : any_read(), how = sim_below(3);
 	struct sim_cfg cfg = sim_plain();
 	struct sim_ep *ep;
-	u32 i;
 
 	(void)seed;
 	cfg.timeout = how == 0 ? 18 : how == 1 ? 8 : 12;	/* 1.07 s, 1 ms, 17 ms */
 	cfg.delay = how == 0 ? 10 * SIM_US : how == 1 ? 200 * SIM_US : 3 * SIM_MS;
 	ep = begin(&cfg);
-	for (i = 0; i < 100; i++) {
-		sim_post_one(ep, wr, 8);
-		sim_settle_all(SIM_SEC);
-		if (!how)
-			W->cfg.delay = 5 * SIM_MS;
-	}
+	one_by_one(ep, 1, wr, 8, SIM_SEC);
+	if (!how)
+		W->cfg.delay = 5 * SIM_MS;
+	one_by_one(ep, 99, wr, 8, SIM_SEC);
 	asked_at_most(how ? 1 : 8);
 	is(TIMEOUT, 0);
 	sim_finish();
@@ -154,10 +152,7 @@ static void run_resent(u64 seed)
 	cfg.max_rd = 16;
 	ep = begin(&cfg);
 	/* it has guessed more at first */
-	for (i = 0; i < 100; i++) {
-		sim_post_one(ep, wr, 8);
-		sim_settle_all(SIM_SEC);
-	}
+	one_by_one(ep, 100, wr, 8, SIM_SEC);
 	sim_drop(ep->peer, XROCE_OP_READ_RESP | XROCE_OP_ATOMIC_ACK, 1, 1);
 	for (i = 0; i < 8; i++) {
 		sim_post_one(ep, wr, 8);
@@ -166,10 +161,7 @@ static void run_resent(u64 seed)
 	sim_settle_all(SIM_SEC);
 	sim_check(sim_rule.dropped, "nothing was dropped");
 	knows_how_far(ep);
-	for (i = 0; i < 20; i++) {
-		sim_post_one(ep, wr, 8);
-		sim_settle_all(SIM_SEC);
-	}
+	one_by_one(ep, 20, wr, 8, SIM_SEC);
 	asked_at_most(2);
 	is(TIMEOUT, 0);
 	sim_finish();
@@ -209,10 +201,8 @@ static void run_jitter(u64 seed)
 	cfg.delay = sim_range(1, 5) * SIM_MS;
 	cfg.jitter = sim_range(2, 6) * cfg.delay;
 	ep = begin(&cfg);
-	for (i = 0; i < 1000; i++) {
-		sim_post_one(ep, any_read(), 8);
-		sim_settle_all(SIM_SEC);
-	}
+	for (i = 0; i < 1000; i++)
+		one_by_one(ep, 1, any_read(), 8, SIM_SEC);
 	asked_at_most(60);
 	is(TIMEOUT, 0);
 	sim_finish();
