@@ -88,9 +88,8 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * Of some, registration may name a DMA handle, of which a link has none
- * (XROCE_HAVE_DMAH), and counters are bound to for a port (XROCE_HAVE_COUNTER_PORT).
- * Pinning has another name in 7.x.
+ * Of some, registration may name a DMA handle, of which a link has none (XROCE_HAVE_DMAH), and
+ * counters are bound to for a port (XROCE_HAVE_COUNTER_PORT). Pinning has another name in 7.x.
  */
 #ifndef XROCE_HAVE_UMEM_GET_VA
 #define ib_umem_get_va	ib_umem_get

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters of a link, and those that QPs are bound to ("rdma statistic qp bind").
- * Process context. A link's are per CPU, summed without a lock. link->bound_lock,
- * inside ib_core's locks of a counter and of a port's, guards which QP is bound to
- * which, and what these have.
+ * Counters of a link, and those that QPs are bound to ("rdma statistic qp bind"). Process
+ * context. A link's are per CPU, summed without a lock. link->bound_lock, inside ib_core's
+ * locks of a counter and of a port's, guards which QP is bound to which, and what these have.
  */
 #include "xroce.h"
 

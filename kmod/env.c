@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the core needs beside packets: time, timers, events, CRC.
- * Called by the core in its contexts, BH off; a QP's timer is set under the
- * QP's lock and fires in softirq.
+ * What the core needs beside packets: time, timers, events, CRC. Called by the core in its
+ * contexts, BH off; a QP's timer is set under the QP's lock and fires in softirq.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

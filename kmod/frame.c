@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Frames for the core to fill: a page or two of this CPU's own pool where the
- * netdev takes XDP frames or none is needed, else an skb. With BH off, which is
- * what makes a pool this CPU's alone: no lock. A frame is its maker's until it is
- * given up.
+ * Frames for the core to fill: a page or two of this CPU's own pool where the netdev takes XDP
+ * frames or none is needed, else an skb. With BH off, which is what makes a pool this CPU's
+ * alone: no lock. A frame is its maker's until it is given up.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>

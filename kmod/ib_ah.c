@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address vectors and address handles: from what ib_core has resolved to the
- * headers in front of a packet. A handle does not change between its creation
- * and its end, a grace period after which it is freed. Any context but for a
- * user's, which sleeps.
+ * Address vectors and address handles: from what ib_core has resolved to the headers in front
+ * of a packet. A handle does not change between its creation and its end, a grace period after
+ * which it is freed. Any context but for a user's, which sleeps.
  */
 #include <linux/if_vlan.h>
 #include <net/inet_ecn.h>

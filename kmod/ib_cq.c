@@ -116,10 +116,9 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe, struct ib_u
 }
 
 /*
- * A user does the same in the ring, and asks here besides when something is there that
- * no event told it of: NICs, which know how far it has polled, tell it at once, and UCX
- * waits without another look. A request for any completion is not weakened by one for a
- * solicited one.
+ * A user does the same in the ring, and asks here besides when something is there that no event
+ * told it of: NICs, which know how far it has polled, tell it at once, and UCX waits without
+ * another look. A request for any completion is not weakened by one for a solicited one.
  */
 static int xroce_ib_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 {

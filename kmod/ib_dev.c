@@ -160,10 +160,9 @@ static int xroce_ib_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *p
 }
 
 /*
- * ib_core offers the addresses of everything above the netdev. Ours are its own
- * and those of an 802.1Q VLAN on it: a bridge's or bond's packets would pass by
- * that device. Either may have been given to another namespace, the netdev while a user
- * keeps the link from its end.
+ * ib_core offers the addresses of everything above the netdev. Ours are its own and those of an
+ * 802.1Q VLAN on it: a bridge's or bond's packets would pass by that device. Either may have
+ * been given to another namespace, the netdev while a user keeps the link from its end.
  */
 static bool xroce_gid_dev_ok(const struct xroce_link *link, const struct net_device *ndev)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shared receive queue verbs. Process context; the queue's mutex makes one modify
- * at a time. The core takes from the ring under the queue's own lock, which guards
- * ring and limit.
+ * Shared receive queue verbs. Process context; the queue's mutex makes one modify at a time.
+ * The core takes from the ring under the queue's own lock, which guards ring and limit.
  */
 #include "xroce.h"
 

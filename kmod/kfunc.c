@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an XDP program may ask of the module. Runs in the program's context, under
- * RCU with BH off. Arguments are a program's word: any value gets a harmless
- * answer.
+ * What an XDP program may ask of the module. Runs in the program's context, under RCU with BH
+ * off. Arguments are a program's word: any value gets a harmless answer.
  */
 #include <linux/bpf.h>
 #include <linux/btf.h>
@@ -125,10 +124,9 @@ __bpf_kfunc int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__s
  * @ctx: the frame
  * @qpn: the QP it is for
  *
- * XDP programs, wherever they run. Return: the CPU that was set for the QP, or
- * one of those set for its link; XROCE_XDP_CPU_STAY when neither was, under
- * generic XDP, and when the frame's VLAN cannot be told; or XROCE_XDP_CPU_NO_QP when
- * no link on the frame's netdev has such a QP.
+ * XDP programs, wherever they run. Return: the CPU that was set for the QP, or one of those set
+ * for its link; XROCE_XDP_CPU_STAY when neither was, under generic XDP, and when the frame's
+ * VLAN cannot be told; or XROCE_XDP_CPU_NO_QP when no link on the frame's netdev has such a QP.
  */
 __bpf_kfunc int bpf_xroce_cpu(struct xdp_md *ctx, u32 qpn)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Links: their making and end, what becomes of their netdev and namespace, and
- * finding them. Changes in process context under xroce_links_lock; look-ups under
- * RCU, from any context.
+ * Links: their making and end, what becomes of their netdev and namespace, and finding them.
+ * Changes in process context under xroce_links_lock; look-ups under RCU, from any context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -227,8 +227,7 @@ static void xdp_replace(struct xroce_link *link, struct bpf_link *xdp)
  * xroce_link_xdp_detach() - detach what rdmatool attached, if anything
  * @link: with nobody else changing it, or held
  *
- * The program's references to this module go with the link's. May sleep, takes
- * RTNL.
+ * The program's references to this module go with the link's. May sleep, takes RTNL.
  */
 void xroce_link_xdp_detach(struct xroce_link *link)
 {

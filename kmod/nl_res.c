@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What netlink tells of objects: our own family of windows and address handles,
- * RDMA netlink of the rest. Process context; what is found in a table lives until
- * the RCU read side ends, what ib_core hands in may be going: of that only the
- * living part is looked at.
+ * What netlink tells of objects: our own family of windows and address handles, RDMA netlink of
+ * the rest. Process context; what is found in a table lives until the RCU read side ends, what
+ * ib_core hands in may be going: of that only the living part is looked at.
  */
 #include <net/genetlink.h>
 #include <uapi/linux/xroce_netlink.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Received packets, in an skb or still where the driver put them, and into the
- * core with them. BH off, in the receiver's context; a packet is the caller's
- * alone, and nothing of it is kept.
+ * Received packets, in an skb or still where the driver put them, and into the core with them.
+ * BH off, in the receiver's context; a packet is the caller's alone, and nothing of it is kept.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
@@ -274,9 +273,8 @@ bool xroce_xdp_no_tag(const struct xdp_buff *xdp)
 }
 
 /*
- * What the stack would have checked on the way to the socket: that a frame is whole,
- * and as its checksums say. One with a checksum over UDP, which no RoCEv2 device
- * sends, is left to it.
+ * What the stack would have checked on the way to the socket: that a frame is whole, and as its
+ * checksums say. One with a checksum over UDP, which no RoCEv2 device sends, is left to it.
  */
 static noinline bool xdp_parse(struct xdp_buff *xdp, struct xroce_krx *krx)
 {

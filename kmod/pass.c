@@ -3,10 +3,9 @@
  * A packet and its QP in the hands of an XDP program, from bpf_xroce_begin() to
  * bpf_xroce_end(), which hold the QP's lock. One at a time on a CPU; BH off.
  *
- * The program decides by a copy of the QP's hot block, which it may write. Of that
- * the four fields that are its to change are taken at the end, cut to their range:
- * they are its own QP's protocol at most. All that is done is done to the packet
- * that was checked.
+ * The program decides by a copy of the QP's hot block, which it may write. Of that the four
+ * fields that are its to change are taken at the end, cut to their range: they are its own QP's
+ * protocol at most. All that is done is done to the packet that was checked.
  */
 #include <linux/bpf.h>
 #include <linux/btf.h>
@@ -126,9 +125,8 @@ __bpf_kfunc_start_defs();
  *	with, XROCE_XDP_RX_LEFT for the rest of the program and the stack to have,
  *	or the CPU that it is to be sent to
  *
- * XDP programs of a driver or of a cpumap. What stands in the frame is looked at
- * here: nothing that the program found out about it counts. Then nothing may be
- * changed in the frame.
+ * XDP programs of a driver or of a cpumap. What stands in the frame is looked at here: nothing
+ * that the program found out about it counts. Then nothing may be changed in the frame.
  *
  * Return: to be given to bpf_xroce_end(), or NULL.
  */
@@ -188,9 +186,8 @@ __bpf_kfunc u8 *bpf_xroce_hot(struct xroce_pass *p, const u32 rdwr_buf_size)
  * bpf_xroce_place() - put the payload where it belongs, and complete the message
  * @p: the packet in hand: a SEND or WRITE
  *
- * Once. Keys, bounds and receive work requests are the QP's, as is what the
- * packet asks for. Return: 0, and the program lets the QP advance; or an error,
- * of which the peer is told.
+ * Once. Keys, bounds and receive work requests are the QP's, as is what the packet asks for.
+ * Return: 0, and the program lets the QP advance; or an error, of which the peer is told.
  */
 __bpf_kfunc int bpf_xroce_place(struct xroce_pass *p)
 {

@@ -20,9 +20,8 @@ static void kqp_ring(struct xroce_kqp *kqp)
  * @ctx: the context by whose file it came
  * @qpn: the QP's number, as the user says
  *
- * BH off. Nothing keeps the QP but the reference taken here, for which its owner waits.
- * Return: 0, or -EIO when the context has no such QP: for who has made one its device
- * is about to go.
+ * BH off. Nothing keeps the QP but the reference taken here, for which its owner waits. Return:
+ * 0, or -EIO when the context has no such QP: for who has made one its device is about to go.
  */
 int xroce_ring_qp(const void *ctx, u32 qpn)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * QPs, AHs and SRQs of XRC by number, MRs by key, one table each for all links.
- * Look-ups under RCU from any context; changes in process context, each table's
- * xa_lock inside.
+ * QPs, AHs and SRQs of XRC by number, MRs by key, one table each for all links. Look-ups under
+ * RCU from any context; changes in process context, each table's xa_lock inside.
  *
  * A number is 24 random bits, so that who did not see it cannot name it. One
  * that was given up stays reserved until XROCE_QUARANTINE more have been, so

@@ -77,11 +77,10 @@ static struct dst_entry *way_back(struct net *net, const u8 *l3, int oif)
  * xroce_env_neigh() - may QP 1 have a datagram; BH off
  * @rx: the packet
  *
- * ib_core waits a second for the neighbour that an answer goes to, one datagram
- * at a time: whoever sends from addresses that nobody has would block QP 1, its
- * memory and its link's end. So they are lost, as datagrams may be, and sent again,
- * while the neighbour is asked for. One a second passes of those that are for the
- * CM, which waits where others do not.
+ * ib_core waits a second for the neighbour that an answer goes to, one datagram at a time:
+ * whoever sends from addresses that nobody has would block QP 1, its memory and its link's end.
+ * So they are lost, as datagrams may be, and sent again, while the neighbour is asked for. One
+ * a second passes of those that are for the CM, which waits where others do not.
  */
 bool xroce_env_neigh(struct xroce_rx *rx)
 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What cannot be done where it comes up: runs of QPs, calls of handlers and
- * the frames that this host sends to itself. Each CPU has a NAPI on a dummy netdev
- * for them, polled in softirq with no lock held. What is queued goes to the CPU one
- * is on, from any context, but for CQs that have a vector; frames, with BH off, to
- * that of those that they follow.
+ * What cannot be done where it comes up: runs of QPs, calls of handlers and the frames that
+ * this host sends to itself. Each CPU has a NAPI on a dummy netdev for them, polled in softirq
+ * with no lock held. What is queued goes to the CPU one is on, from any context, but for CQs
+ * that have a vector; frames, with BH off, to that of those that they follow.
  */
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
@@ -52,9 +51,8 @@ static struct xroce_work __percpu *xroce_works;
 static struct net_device *xroce_napi_dev;
 
 /*
- * Whoever adds to an empty queue schedules the NAPI; while a queue is not empty
- * a poll of it is still to come. Outside of BH and interrupts that is done by
- * ksoftirqd.
+ * Whoever adds to an empty queue schedules the NAPI; while a queue is not empty a poll of it is
+ * still to come. Outside of BH and interrupts that is done by ksoftirqd.
  */
 static void work_add(enum work_kind kind, struct llist_node *node)
 {
@@ -379,9 +377,8 @@ static struct xroce_kframe *loop_next(struct xroce_work *work)
 }
 
 /*
- * A sender that finds no frame of its QP's left goes on with another CPU's queue:
- * so a frame is one of them until after it was received, and the queue is looked
- * at once more after the last.
+ * A sender that finds no frame of its QP's left goes on with another CPU's queue: so a frame is
+ * one of them until after it was received, and the queue is looked at once more after the last.
  */
 static int poll_loop(struct xroce_work *work, int budget)
 {

@@ -41,8 +41,7 @@ bool xroce_xmit_fits(const struct net_device *ndev)
 }
 
 /*
- * From here on the frame's memory is the skb's; the link-layer header is in front
- * of its data.
+ * From here on the frame's memory is the skb's; the link-layer header is in front of its data.
  */
 static struct sk_buff *frame_give_up(struct xroce_kqp *kqp, struct xroce_frame *f)
 {
@@ -273,11 +272,10 @@ static u32 frames_alike(const struct xroce_link *link, struct xroce_frame **f, u
  * @f: the frames
  * @n: how many, at most XROCE_BATCH
  *
- * What has no way, as by a netdev that is down, is taken all the same: it is lost,
- * and the transport sees to it as it does to what the network loses. A netdev that
- * has no room drops an skb and says so: it is built again later. XDP frames that it
- * has no room for, or does not take any more, are left to us. To this host frames
- * are only taken while there is room.
+ * What has no way, as by a netdev that is down, is taken all the same: it is lost, and the
+ * transport sees to it as it does to what the network loses. A netdev that has no room drops an
+ * skb and says so: it is built again later. XDP frames that it has no room for, or does not
+ * take any more, are left to us. To this host frames are only taken while there is room.
  *
  * Return: how many were taken.
  */

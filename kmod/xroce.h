@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The module's own objects around the core's, and who offers what to whom.
- * Each object is freed one grace period after its last user let go of it, so a
- * look-up under RCU (which BH off is) needs no reference of its own; of an SRQ,
- * whose ring goes at once, it takes one.
+ * The module's own objects around the core's, and who offers what to whom. Each object is freed
+ * one grace period after its last user let go of it, so a look-up under RCU (which BH off is)
+ * needs no reference of its own; of an SRQ, whose ring goes at once, it takes one.
  */
 #ifndef XROCE_H
 #define XROCE_H

@@ -40,25 +40,68 @@ static void cqe_to_wc(struct ibv_wc *wc, const struct xroce_cqe *cqe)
 	wc->dlid_path_bits = 0;
 }
 
+static bool cq_is_told(const struct xroce_cq *cq)
+{
+	return __atomic_load_n(&cq->told, __ATOMIC_RELAXED);
+}
+
 static void cq_told(struct xroce_cq *cq, bool told)
 {
 	__atomic_store_n(&cq->told, told, __ATOMIC_RELAXED);
+}
+
+/*
+ * If an event is asked for, have one raised for what is there; for any, where the kernel
+ * would take one that has moved (xroce_cq_clean()) for none that was solicited.
+ */
+static int cq_ask(struct xroce_cq *cq)
+{
+	uint32_t arm, prod, cons, moved;
+	struct xroce_ring *ring;
+
+	xroce_lock(&cq->arm_lock);	/* or it may be another ring soon */
+	ring = cq->map.ring;
+	arm = __atomic_load_n(&ring->arm, __ATOMIC_RELAXED);
+	prod = __atomic_load_n(&ring->prod, __ATOMIC_RELAXED);
+	cons = __atomic_load_n(&ring->cons, __ATOMIC_RELAXED);
+	moved = __atomic_load_n(&cq->moved, __ATOMIC_RELAXED);
+	xroce_unlock(&cq->arm_lock);
+	if (arm == XROCE_ARM_NONE || prod == cons)
+		return 0;
+	return ibv_cmd_req_notify_cq(&cq->vcq.cq, arm == XROCE_ARM_SOLICITED &&
+				     moved - cons - 1 >= prod - cons);
+}
+
+/*
+ * A poll has ended what kept xroce_req_notify_cq() from a call. Of what it left nobody
+ * else tells: who takes an event, asks for the next, polls once and sleeps is woken by
+ * NICs. The barrier pairs with the one there.
+ */
+static void cq_polled(struct xroce_cq *cq)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	cq_ask(cq);
 }
 
 int xroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
 	struct xroce_cq *cq = to_xcq(ibcq);
 	uint32_t avail;
+	bool told;
 	int i;
 
 	xroce_lock(&cq->lock);
-	cq_told(cq, false);
+	told = cq_is_told(cq);
+	if (told)
+		cq_told(cq, false);
 	avail = cq_prod(cq) - cq->cons;
 	for (i = 0; i < n && (uint32_t)i < avail; i++)
 		cqe_to_wc(wc + i, xroce_slot(&cq->map, cq->cons + i));
 	if (i > 0)
 		cq_set_cons(cq, cq->cons + i);
 	xroce_unlock(&cq->lock);
+	if (told && (uint32_t)i < avail)
+		cq_polled(cq);
 	return i;
 }
 
@@ -73,17 +116,16 @@ int xroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
  * looking at @arm: either it sees the request, or we, and the poll that the caller
  * does next, as verbs demand, see the element. Not all do: NICs raise an event for
  * what has not been polled when it is asked for, and UCX sleeps then. So the kernel
- * is asked to, where no event has told of it; for any, where it would take one that has
- * moved (xroce_cq_clean()) for none that was solicited.
+ * is asked to, where no event has told of it: then only if the next poll leaves some.
  */
 int xroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct xroce_cq *cq = to_xcq(ibcq);
 	uint32_t none = XROCE_ARM_NONE;
 	struct xroce_ring *ring;
-	uint32_t prod, cons, moved;
+	bool empty;
 
-	xroce_lock(&cq->arm_lock);	/* or it may be another ring soon */
+	xroce_lock(&cq->arm_lock);
 	ring = cq->map.ring;
 	if (solicited_only)
 		__atomic_compare_exchange_n(&ring->arm, &none,
@@ -92,15 +134,10 @@ int xroce_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	else
 		__atomic_store_n(&ring->arm, XROCE_ARM_NEXT, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	prod = __atomic_load_n(&ring->prod, __ATOMIC_RELAXED);
-	cons = __atomic_load_n(&ring->cons, __ATOMIC_RELAXED);
+	empty = __atomic_load_n(&ring->prod, __ATOMIC_RELAXED) ==
+		__atomic_load_n(&ring->cons, __ATOMIC_RELAXED);
 	xroce_unlock(&cq->arm_lock);
-	if (prod == cons || __atomic_load_n(&cq->told, __ATOMIC_RELAXED))
-		return 0;
-	moved = __atomic_load_n(&cq->moved, __ATOMIC_RELAXED);
-	if (moved - cons - 1 < prod - cons)
-		solicited_only = 0;
-	return ibv_cmd_req_notify_cq(ibcq, solicited_only);
+	return empty || cq_is_told(cq) ? 0 : cq_ask(cq);
 }
 
 /**
@@ -184,11 +221,15 @@ static int cq_next_poll(struct ibv_cq_ex *ibcq)
 static void cq_end_poll(struct ibv_cq_ex *ibcq)
 {
 	struct xroce_cq *cq = to_xcq_ex(ibcq);
+	bool left;
 
 	cq_set_cons(cq, cq->cons + 1);
+	left = cq_prod(cq) != cq->cons;
 	cq->polling = false;
 	cq_told(cq, false);
 	xroce_unlock(&cq->lock);
+	if (left)
+		cq_polled(cq);
 }
 
 static enum ibv_wc_opcode cq_read_opcode(struct ibv_cq_ex *cq)

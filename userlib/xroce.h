@@ -76,7 +76,7 @@ struct xroce_pd {
  * @cons: the true consumer index; the ring's copy lags while a poll goes on
  * @cqe: the element that ibv_wc_read_*() read, the first, while @polling
  * @told: of an event since the last poll, or an extended one is under way: who asks
- *	for the next one polls after it. Atomic
+ *	for the next one polls after it, and a poll that leaves some asks then. Atomic
  * @moved: what is before this index, if that is of one still to be polled, may have been
  *	moved, and the kernel knows of a solicited one only where it was. Atomic
  */

@@ -59,6 +59,7 @@ static void xroce_resp_unanswered(struct xroce_qp *qp, const struct xroce_rd *rd
 	qp->hot.resp_flags |= XROCE_RESP_ACK;
 	qp->resp.rd_end = qp->hot.epsn;
 	qp->resp.rd_before = rd->owes;
+	qp->resp.rd_msn = xroce_psn_add(rd->msn, XROCE_PSN_MASK);
 }
 
 /**
@@ -198,7 +199,9 @@ static u32 xroce_resp_ack_psn(struct xroce_qp *qp)
 static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp, u8 syndrome, u32 psn,
 						u32 acks)
 {
-	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, qp->hot.msn) };
+	bool before = psn == acks && qp->hot.epsn == qp->resp.rd_end;
+	u32 msn = before ? qp->resp.rd_msn : qp->hot.msn;
+	struct xroce_aeth aeth = { xroce_resp_smsn(syndrome, msn) };
 	struct xroce_frame *f;
 
 	f = xroce_frame_new(qp, XROCE_ACK, psn, sizeof(aeth), 0);
@@ -319,8 +322,9 @@ static void xroce_resp_owe(struct xroce_qp *qp, u32 psn)
  * xroce_resp_untaken() - the device did not take an answer: it is owed again
  * @qp: the queue pair
  * @f: the frame that the device did not take
+ * @looked: the device was asked
  */
-void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
+void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f, bool looked)
 {
 	struct xroce_resp *resp = &qp->resp;
 	struct xroce_rd *rd;
@@ -350,8 +354,12 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f)
 	/* Asked for again meanwhile, it was not answered before after all. */
 	if (rd && !f->again && ((f->psn - rd->psn) & XROCE_PSN_MASK) < rd->npsn)
 		rd->again = false;
-	/* The window that slows responses down is the requester's. */
-	xroce_resp_notify(qp);
+	/*
+	 * The window that slows responses down is the requester's, if it reads in pieces: a
+	 * NIC asks for all at once, and slows only what it sends itself.
+	 */
+	if (looked && rd && rd->npsn <= XROCE_PIECE_MAX)
+		xroce_resp_notify(qp);
 	if (!rd || rd->state == XROCE_RD_FREE ||
 	    ((f->psn - rd->start) & XROCE_PSN_MASK) >= ((rd->next - rd->start) & XROCE_PSN_MASK))
 		return;		/* replaced, or gone back further meanwhile */

@@ -62,7 +62,8 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout)
 
 	if (!timeout && xroce_psn_diff(qp->hot.una, req->recover) < 0)
 		return;
-	req->recover = qp->hot.max;
+	/* Where nothing is under way it was answers that met it: once, until something is. */
+	req->recover = qp->hot.max + (qp->hot.max == qp->hot.una);
 	req->ssthresh = max_t(u32, req->cwnd / 2, XROCE_CWND_FLOOR);
 	req->cwnd = timeout ? XROCE_CWND_FLOOR : req->ssthresh;
 	req->cwnd_cnt = 0;
@@ -78,7 +79,7 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout)
  */
 u8 xroce_cc_piece(const struct xroce_qp *qp)
 {
-	u8 piece = 128 >> clamp(qp->req.max_rd_atomic, 1u, 3u);
+	u8 piece = 2 * XROCE_PIECE_MAX >> clamp(qp->req.max_rd_atomic, 1u, 3u);
 
 	while (piece > XROCE_PIECE_MIN && piece > qp->req.cwnd)
 		piece /= 2;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The transport core: its objects, what it offers and what it needs. The core
- * knows no kernel: "xroce_env.h" names types, locks and atomics, and the
- * xroce_env_*() below and in it are all it reaches the world by. The module
- * supplies both; so does the simulator.
+ * The transport core: its objects, what it offers and what it needs. The core knows no kernel:
+ * "xroce_env.h" names types, locks and atomics, and the xroce_env_*() below and in it are all
+ * it reaches the world by. The module supplies both; so does the simulator.
  *
  * Contexts: everything here is called with BH off unless it says otherwise.
  * Order of locks: qp->lock, then rq->lock, then cq->lock. Never two of a kind.
@@ -23,6 +22,7 @@
 #define XROCE_MAX_INLINE	1024
 #define XROCE_MAX_RD_ATOMIC	128
 #define XROCE_BATCH		16	/* frames staged at a time */
+#define XROCE_PIECE_MAX		64	/* packets of a READ asked for at a time */
 #define XROCE_GRH_LEN		40	/* before a datagram, in its buffer */
 #define XROCE_MAX_MTU		4096
 #define XROCE_NO_VLAN		0xffff
@@ -262,8 +262,7 @@ struct xroce_staged {
  * @ackreq: ask for an ACK; goes into the BTH when the frame is sealed
  * @crc: the ICRC up to the PSN
  *
- * Made by xroce_env_frame(); given up to xroce_env_xmit() or
- * xroce_env_frame_free().
+ * Made by xroce_env_frame(); given up to xroce_env_xmit() or xroce_env_frame_free().
  */
 struct xroce_frame {
 	struct xroce_seg seg[2];
@@ -405,7 +404,7 @@ struct xroce_rd {
  *	to @rd_tail, where the oldest is
  * @rd_active: how many are XROCE_RD_ACTIVE; they are answered in PSN order
  * @rd_end: where the READs and atomics accepted last in a row end, @rd_before: the
- *	PSN before them
+ *	PSN before them, @rd_msn: the MSN then
  * @nak: syndrome to send instead of an ACK, 0 when none; goes once to @nak_psn
  * @fatal: the end has come: no request is heard any more, and the next run takes
  *	the QP to ERR, when @nak, if any, has left behind the responses before it
@@ -424,6 +423,7 @@ struct xroce_resp {
 	u32 rd_active;
 	u32 rd_end;
 	u32 rd_before;
+	u32 rd_msn;
 	u32 nak_psn;
 	u8 nak;
 	u8 min_rnr;
@@ -669,7 +669,7 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp);
 void xroce_resp_stop(struct xroce_qp *qp);
 struct xroce_rd *xroce_resp_move(struct xroce_qp *qp, struct xroce_rd *rd, u32 max);
 void xroce_resp_marked(struct xroce_qp *qp);
-void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f);
+void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f, bool looked);
 
 /* dgram.c: datagrams to a UD QP. Under the QP's lock. */
 void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx);

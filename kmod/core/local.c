@@ -147,8 +147,7 @@ static bool xroce_local_bind(struct xroce_qp *qp, const struct xroce_send_wqe *w
  * @qp: the queue pair
  * @wqe: the copy of the request, of a kind that the QP offers
  *
- * Return: false when keys, rights, bounds or states do not allow it; nothing has
- * changed then.
+ * Return: false when keys, rights, bounds or states do not allow it; nothing has changed then.
  */
 bool xroce_local_run(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {

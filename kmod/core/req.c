@@ -846,9 +846,8 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 		/* Stopping: one that cannot be sent may be the oldest already. */
 		xroce_req_done(qp);
 		/*
-		 * The last packet did not ask for an ACK, because more was to
-		 * follow at once, and what did waits for it. Or it was to ask, and
-		 * cannot go again.
+		 * The last packet did not ask for an ACK, because more was to follow at once,
+		 * and what did waits for it. Or it was to ask, and cannot go again.
 		 */
 		if (!req->since_ackreq && !req->asking)
 			break;

@@ -301,8 +301,10 @@ static void xroce_resp_accepted(struct xroce_qp *qp, struct xroce_rd *rd)
 {
 	struct xroce_resp *resp = &qp->resp;
 
-	if (resp->rd_end != rd->psn)
+	if (resp->rd_end != rd->psn) {
 		resp->rd_before = xroce_psn_add(rd->psn, XROCE_PSN_MASK);
+		resp->rd_msn = qp->hot.msn;
+	}
 	rd->owes = qp->hot.resp_flags & XROCE_RESP_ACK ? resp->rd_before : XROCE_PSN_NONE;
 	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
 	rd->stop = xroce_psn_add(rd->psn, rd->npsn);
@@ -388,9 +390,8 @@ static noinline u32 xroce_resp_word(struct xroce_qp *qp, struct xroce_rx *rx)
 }
 
 /*
- * What has been placed is in memory that all CPUs see alike: for that there is
- * nothing to do but to answer in turn (Annex A19.6). Persistence is not offered,
- * so no region has the right.
+ * What has been placed is in memory that all CPUs see alike: for that there is nothing to do
+ * but to answer in turn (Annex A19.6). Persistence is not offered, so no region has the right.
  */
 static noinline u32 xroce_resp_flush(struct xroce_qp *qp, const struct xroce_pkt *pkt)
 {
@@ -489,8 +490,7 @@ drop:
  * @qp: the queue pair, which has none of its own
  * @srqn: the queue's number
  *
- * Until xroce_xrc_end(), BH off. Return: false when there is no such queue in
- * the QP's domain.
+ * Until xroce_xrc_end(), BH off. Return: false when there is no such queue in the QP's domain.
  */
 bool xroce_xrc_begin(struct xroce_qp *qp, u32 srqn)
 {

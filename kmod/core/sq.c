@@ -127,8 +127,7 @@ static u32 xroce_req_posted(const struct xroce_req *req)
  * xroce_req_pull() - copy what has been posted, as far as there is room
  * @qp: the queue pair
  *
- * Return: false when the ring is empty; a doorbell is then asked for, unless
- * somebody looks.
+ * Return: false when the ring is empty; a doorbell is then asked for, unless somebody looks.
  */
 bool xroce_req_pull(struct xroce_qp *qp)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The sender of a QP: frames are staged under its lock and sent without it, by
- * one context at a time; whoever comes meanwhile says so under the lock, and
- * leaves the work to it.
+ * The sender of a QP: frames are staged under its lock and sent without it, by one context at a
+ * time; whoever comes meanwhile says so under the lock, and leaves the work to it.
  */
 #include "core.h"
 
@@ -121,7 +120,7 @@ static void xroce_untaken(struct xroce_qp *qp, u32 i, u32 life, bool looked)
 		if (f->kind == XROCE_FRAME_REQ)
 			xroce_req_untaken(qp, f, looked);
 		else
-			xroce_resp_untaken(qp, f);
+			xroce_resp_untaken(qp, f, looked);
 	}
 	if (qp->stage[i])
 		xroce_env_frame_free(qp->stage[i]);
@@ -191,10 +190,9 @@ static void xroce_turn_end(struct xroce_qp *qp)
 }
 
 /*
- * There was no room. Who has found none for long is the next to be given any: those who
- * answer what the device's reader hands them fill it each time before a timer has its
- * turn, or do on other CPUs. One look for each turn: who finds no room even so is not
- * held up by others.
+ * There was no room. Who has found none for long is the next to be given any: those who answer
+ * what the device's reader hands them fill it each time before a timer has its turn, or do on
+ * other CPUs. One look for each turn: who finds no room even so is not held up by others.
  *
  * Return: when it looks again.
  */

@@ -221,6 +221,70 @@ static void run_slows(u64 seed)
 	sim_world_free();
 }
 
+/* Of one that only answers: no request of its own is in the way, until there is one. */
+static void run_idle(u64 seed)
+{
+	struct sim_cfg cfg = ecn_cfg();
+	struct sim_ep *ep;
+	u32 i, cwnd, half;
+
+	(void)seed;
+	cfg.unmarked = true;
+	ep = &sim_pair(&cfg)->ep[0];
+	run_busy(ep, 40 * cfg.delay);
+	sim_settle_all(SIM_SEC);
+	cwnd = ep->qp.req.cwnd;
+	for (i = 0; i < 10; i++) {
+		send_cnp(ep, TRUE_PEER);
+		half = max(cwnd / 2, 4u);
+		sim_check(ep->qp.req.cwnd == half, "a window of %u, then of %u", cwnd,
+			  ep->qp.req.cwnd);
+		if (i != 5)
+			continue;
+		run_busy(ep, 4 * cfg.delay);
+		sim_settle_all(SIM_SEC);
+		cwnd = ep->qp.req.cwnd;
+	}
+	sim_verify_quiet();
+	sim_world_free();
+}
+
+static struct sim_ep *whole;
+
+/* No room for responses to a READ, which was for one packet more than ours are. */
+static u32 take_none(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	if (f[0]->is.kind != XROCE_FRAME_RD_RESP)
+		return n;
+	if (ep == whole)
+		ep->qp.resp.rd[f[0]->is.slot].npsn++;
+	W->take = NULL;
+	return 0;
+}
+
+static void run_whole(u64 seed)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_READ, .len = 64 << 10, .nsge = 1,
+			       .signaled = true };
+	struct sim_cfg cfg = ecn_cfg();
+	struct sim_ep *ep;
+	u32 longer = sim_below(2);
+
+	(void)seed;
+	cfg.unmarked = true;
+	cfg.max_rd = 1;
+	cfg.max_len = 1 << 16;
+	ep = &sim_pair(&cfg)->ep[0];
+	whole = longer ? ep->peer : NULL;
+	W->take = take_none;
+	sim_check(sim_post(ep, &opt), "no room");
+	sim_settle_all(SIM_SEC);
+	sim_check(count(TX_UNTAKEN) && count(CNP_SENT) == !longer,
+		  "%u notifications for %u packets", count(CNP_SENT), 64 + longer);
+	sim_verify_quiet();
+	sim_world_free();
+}
+
 /* From somebody else, or to another QP: as if it had not come. */
 static void run_strangers(u64 seed)
 {
@@ -284,6 +348,8 @@ const struct sim_scenario sim_ecn_scenarios[] = {
 	  run_marked, 0, 30 },
 	{ "cnp-none", "UC and UD do not report marks", run_unmarked, 0, 10 },
 	{ "cnp-slows", "once a round trip, to a floor", run_slows, 0, 10 },
+	{ "cnp-idle", "once, where nothing is under way", run_idle, 0, 5 },
+	{ "cnp-whole", "nobody is told whose READs are longer than a window", run_whole, 0, 4 },
 	{ "cnp-forged", "one from anywhere else has no effect",
 	  run_strangers, 0, 20 },
 	{ "cnp-nobody", "UC and UD count and drop it", run_nobody, 0, 10 },

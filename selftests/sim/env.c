@@ -204,9 +204,6 @@ void xroce_env_frame_free(struct xroce_frame *f)
 	SIM_OUTSIDE();
 	struct sim_frame *sf = container_of(f, struct sim_frame, f);
 
-	/* Whom there is no room for need not ask the device. */
-	if (sf->ep && f->is.kind == XROCE_FRAME_RD_RESP)
-		no_room_for_data(sf->ep);
 	free(sf->mem[0]);
 	free(sf->mem[1]);
 	free(sf);

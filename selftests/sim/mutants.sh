@@ -344,7 +344,7 @@ bug not-again tx '		qp->again = true;
 ' ''
 bug nothing-since tx '!qp->again && ' ''
 bug untaken-sent-twice req 'if (!f->again && ' 'if (0 && '
-bug untaken-answer-lost tx 'xroce_resp_untaken(qp, f);' ';'
+bug untaken-answer-lost tx 'xroce_resp_untaken(qp, f, looked);' ';'
 bug untaken-after-reset tx 'if (qp->resets == life) {' 'if (1) {'
 bug dropped-lost tx 'xroce_env_timer(qp, xroce_turn_wait(qp, mine));' 'xroce_turn_wait(qp, mine);'
 bug turn-none tx 'return !turn ||' 'return true ||'
@@ -486,13 +486,17 @@ bug cnp-deaf rx 'XROCE_CNT_CNP_RCVD, 1);\n\t\txroce_cc_loss(qp, false);' 'XROCE_
 bug cnp-anybody rx '? !xroce_qp_reliable(qp) :' '? 0 :'
 bug cnp-class answer 'xroce_frame_set_tos(f, XROCE_CNP_TOS);' ''
 bug cnp-sum net '(u16)~ip[1] + tos));' '(u16)~ip[1]));'
+bug cnp-idle cc ' + (qp->hot.max == qp->hot.una)' ''
+bug cnp-whole answer ' && rd->npsn <= XROCE_PIECE_MAX' ''
+bug cnp-others-turn answer 'if (looked && rd &&' 'if (rd &&'
+bug ack-msn answer 'before ? qp->resp.rd_msn : qp->hot.msn' 'qp->hot.msn'
 bug cnp-no-becn answer 'XROCE_BTH_BECN >> 24' '0'
 
 # what is asked for, and looked at
 bug shrunk-unseen req '\t\t\tWRITE_ONCE(qp->req.ring->wake, 0);\n\t\t\treturn NULL;' \
 	'\t\t\treturn NULL;'
-bug read-long cc '128 >> clamp(qp->req.max_rd_atomic, 1u, 3u)' '64'
-bug read-short cc '128 >> clamp(qp->req.max_rd_atomic, 1u, 3u)' '16'
+bug read-long cc '2 * XROCE_PIECE_MAX >> clamp(qp->req.max_rd_atomic, 1u, 3u)' '64'
+bug read-short cc '2 * XROCE_PIECE_MAX >> clamp(qp->req.max_rd_atomic, 1u, 3u)' '16'
 bug read-unshrunk cc 'piece > qp->req.cwnd' '0'
 bug patience-none cc 'max(req->timeout, min(longer, XROCE_PATIENCE))' 'req->timeout'
 bug patience-more cc 'min(req->retry_cnt - req->retries, 2)' '(req->retry_cnt - req->retries)'
