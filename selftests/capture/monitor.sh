@@ -57,6 +57,7 @@ test_qps() {
 	try "SIGINT is a good end" test $? = 0
 	kill -INT "$other"
 	wait "$other"
+	try "who could tell of QPs" eval '! grep "devices only" "$TOPO_TMP/err2"'
 	try "another namespace's QPs are not told of" jq -e \
 		'map(select(.lqpn)) == []' "$TOPO_TMP/events2"
 	event "a QP that tries again, and why" ".event == \"retry\" and

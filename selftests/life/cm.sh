@@ -67,9 +67,9 @@ things() {
 		cm "ip netns exec $NS2 rdma link del xrb1"
 	thing "netdev deleted" cm "ip -n $NS2 link del xrb1"
 	# programs that stay in it keep a namespace: its last netdev goes at last
-	thing "namespace deleted" cm "ip netns del $NS2; ip netns add $NS2"
+	thing "namespace deleted" cm "ip netns del $NS2 && ip netns add $NS2"
 	[ "$XROCE_XDP" != off ] ||
-		thing "module unloaded" cm "rmmod xroce; modprobe xroce"
+		thing "module unloaded" cm "rmmod xroce && modprobe xroce"
 	try "$label: nothing is left" life_settled
 	try "$label: the module unloads" life_unload
 	life_clear

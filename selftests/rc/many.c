@@ -131,7 +131,8 @@ static enum result reads(uint32_t rd)
 	for (i = 0; i < SLOTS; i++) {
 		len[i] = (uint32_t)rnd(20000);
 		fill(B, ends[B].base + SRC(i), len[i], i + 1);
-		fill(A, ends[A].base + DST(i), len[i] + GUARD, 999);
+		fill(A, ends[A].base + DST(i), len[i], 999);
+		fill(A, ends[A].base + DST(i) + len[i], GUARD, 998);
 	}
 	for (i = 0; i < SLOTS; i++) {
 		w = simple_wr(A, IBV_WR_RDMA_READ, DST(i), len[i], SRC(i));
@@ -139,8 +140,9 @@ static enum result reads(uint32_t rd)
 	}
 	TRY(all_ok(A, 0, SLOTS));
 	for (i = 0; i < SLOTS; i++)
-		NEED(same(A, ends[A].base + DST(i), len[i], i + 1),
-		     "READ %u is wrong", i);
+		NEED(same(A, ends[A].base + DST(i), len[i], i + 1) &&
+		     same(A, ends[A].base + DST(i) + len[i], GUARD, 998),
+		     "READ %u is wrong, or what is behind it", i);
 	return unpair(0);
 }
 
@@ -290,7 +292,9 @@ static enum result start(struct job *j, enum side s, uint32_t i)
 	src = SRC(i) + 8 * rnd(8) + (is_atomic(j) ? 0 : rnd(8));
 	dst = DST(i) + GUARD;
 	fill(j->from, ends[j->from].base + src, j->len, j->seed);
-	fill(j->to, ends[j->to].base + dst, j->len + GUARD, j->seed ^ 1);
+	fill(j->to, ends[j->to].base + dst - GUARD, GUARD, j->seed ^ 2);
+	fill(j->to, ends[j->to].base + dst, j->len, j->seed ^ 1);
+	fill(j->to, ends[j->to].base + dst + j->len, GUARD, j->seed ^ 2);
 	if (j->recv) {
 		w = simple_wr(!s, 0, dst, j->len, 0);
 		TRY(recv_wr(!s, j->qp, &w));
@@ -323,6 +327,10 @@ static enum result finished(const struct job *j, enum side s, uint32_t i)
 	}
 	NEED(same(j->to, dst, j->len, j->seed),
 	     "operation %u from %c, opcode %u, %u bytes, is wrong", i, 'A' + s,
+	     j->opcode, j->len);
+	NEED(same(j->to, dst - GUARD, GUARD, j->seed ^ 2) &&
+	     same(j->to, dst + j->len, GUARD, j->seed ^ 2),
+	     "operation %u from %c, opcode %u, %u bytes: bytes beside it", i, 'A' + s,
 	     j->opcode, j->len);
 	return PASS;
 }

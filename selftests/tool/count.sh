@@ -102,7 +102,7 @@ has() {
 
 # What QPs bound or not have counted is counted once, by netlink and in sysfs
 link_has_all() {
-	local ours theirs sysfs
+	local ours theirs sysfs port n
 	# what sysfs shows is kept for so long
 	sleep 0.1
 	ours=$(r1 rdmatool -jd stat show "$RDMA1" | values '.[0]')
@@ -110,8 +110,13 @@ link_has_all() {
 	sysfs=$(for n in "${NAMES[@]}"; do
 		r1 cat "/sys/class/infiniband/$RDMA1/ports/1/hw_counters/$n"
 	done | jq -sc '. + [0]')
-	echo "rdmatool $ours rdma $theirs sysfs $sysfs"
-	[ "$ours" = "$theirs" ] && [ "$ours" = "$sysfs" ]
+	# what the link itself has sent and received, whoever is bound to what
+	port=$(for n in xmit rcv; do
+		r1 cat "/sys/class/infiniband/$RDMA1/ports/1/counters/port_${n}_packets"
+	done | xargs)
+	n=$(r1 rdmatool -jd stat show "$RDMA1" | jq -r '.[0] | "\(.sent_pkts) \(.rcvd_pkts)"')
+	echo "rdmatool $ours rdma $theirs sysfs $sysfs; of packets $n, the port's $port"
+	[ "$ours" = "$theirs" ] && [ "$ours" = "$sysfs" ] && [ "$n" = "$port" ]
 }
 
 bind() { r1 rdma statistic qp bind link "$RDMA1/1" "$@"; }

@@ -308,10 +308,12 @@ complete_table() {
 }
 
 with_state() {
-	complete_table rdmatool -jd qp show dev xt0 type RC &&
-		jq -e --argjson n $((10 * CHANGING)) \
-			'map(select(.lqpn and (."sq-depth" | not))) | length <= $n' \
-			"$TOPO_TMP/table"
+	complete_table rdmatool -jd qp show dev xt0 type RC || return
+	jq -r '.[] | select(.lqpn and ."sq-depth") | .lqpn' "$TOPO_TMP/table" |
+		sort >"$TOPO_TMP/got"
+	held qp | sort | comm -23 - "$TOPO_TMP/got" | head -n 3 >"$TOPO_TMP/missing"
+	cat "$TOPO_TMP/missing"
+	[ -s "$TOPO_TMP/got" ] && [ ! -s "$TOPO_TMP/missing" ]
 }
 
 test_many() {

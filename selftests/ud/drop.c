@@ -189,8 +189,10 @@ static bool uc_dropped(enum uc_what what)
 	guard(B, DST_OFF, LEN);
 	if (what == RKEY_NONE)
 		m.rkey = hosts[B].mr->rkey ^ 0xff0000;
-	if (what == RANGE)
+	if (what == RANGE) {
 		m.roff = MEM - LEN + 1;
+		fill(B, m.roff, LEN - 1, 98);
+	}
 	if (what == RKEY_PD || what == NO_RIGHT) {
 		mr = ibv_reg_mr(what == NO_RIGHT ? hosts[B].pd : hosts[B].pd2,
 				hosts[B].mem + DST_OFF, LEN,
@@ -206,6 +208,8 @@ static bool uc_dropped(enum uc_what what)
 	TRY(counted(B, name, was));
 	TRY(none(p[B].rcq, 50));
 	TRY(guarded(B, DST_OFF, what == SMALL_RECV ? 8 : LEN));
+	if (what == RANGE)
+		TRY(same(B, m.roff, LEN - 1, 98));
 	if (what == SMALL_RECV) {
 		m.len = 8;		/* it is there still */
 		NEED(!post(&p[A], &m), "post_send");
