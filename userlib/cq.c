@@ -73,21 +73,21 @@ static int cq_ask(struct xroce_cq *cq)
 }
 
 /*
- * A poll has ended what kept xroce_req_notify_cq() from a call. Of what it left nobody
- * else tells: who takes an event, asks for the next, polls once and sleeps is woken by
- * NICs. The barrier pairs with the one there.
+ * A poll has ended what kept xroce_req_notify_cq() from a call, and left some: is an event
+ * asked for. Nobody else tells of these: who takes an event, asks for the next, polls once
+ * and sleeps is woken by NICs. The barrier pairs with the one there. Under the CQ's lock.
  */
-static void cq_polled(struct xroce_cq *cq)
+static bool cq_asked(const struct xroce_cq *cq)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	cq_ask(cq);
+	return __atomic_load_n(&cq->map.ring->arm, __ATOMIC_RELAXED) != XROCE_ARM_NONE;
 }
 
 int xroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
 	struct xroce_cq *cq = to_xcq(ibcq);
+	bool told, ask;
 	uint32_t avail;
-	bool told;
 	int i;
 
 	xroce_lock(&cq->lock);
@@ -99,9 +99,10 @@ int xroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 		cqe_to_wc(wc + i, xroce_slot(&cq->map, cq->cons + i));
 	if (i > 0)
 		cq_set_cons(cq, cq->cons + i);
+	ask = told && (uint32_t)i < avail && cq_asked(cq);
 	xroce_unlock(&cq->lock);
-	if (told && (uint32_t)i < avail)
-		cq_polled(cq);
+	if (ask)
+		cq_ask(cq);
 	return i;
 }
 
@@ -221,15 +222,15 @@ static int cq_next_poll(struct ibv_cq_ex *ibcq)
 static void cq_end_poll(struct ibv_cq_ex *ibcq)
 {
 	struct xroce_cq *cq = to_xcq_ex(ibcq);
-	bool left;
+	bool ask;
 
 	cq_set_cons(cq, cq->cons + 1);
-	left = cq_prod(cq) != cq->cons;
 	cq->polling = false;
 	cq_told(cq, false);
+	ask = cq_prod(cq) != cq->cons && cq_asked(cq);
 	xroce_unlock(&cq->lock);
-	if (left)
-		cq_polled(cq);
+	if (ask)
+		cq_ask(cq);
 }
 
 static enum ibv_wc_opcode cq_read_opcode(struct ibv_cq_ex *cq)
