@@ -685,7 +685,8 @@ static void events(void)
 		;
 	arm_often(c);
 	tap_ok(i == 1 && events_of(c) == 1, "one of them polled: another");
-	tap_ok(ibv_poll_cq(c, 1, &wc) == 1, "the next");
+	/* What came after an event asks for one more, and a poll that leaves some has it told */
+	tap_ok(ibv_poll_cq(c, 1, &wc) == 1 && events_of(c) == 1, "the next: another");
 	tap_ok(ibv_poll_cq(c, 1, &wc) == 1, "and the last");
 	arm_often(c);
 	tap_ok(!events_of(c), "nothing there: none");

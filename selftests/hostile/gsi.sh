@@ -22,10 +22,10 @@ SECONDS_OF=4 RATE=500
 LEAST=$((SECONDS_OF * RATE / 2))	# sent; where everything is checked, less is
 [ ! -e /sys/kernel/debug/kmemleak ] || LEAST=$((LEAST / 4))
 
-# flood KIND
+# flood KIND [SECONDS] - the process, or the subshell, becomes it
 flood() {
-	n1 ./flood 0 "$(mac "$NS2" "$ETH2")" 02:00:00:00:00:09 "$V4.2" "$V4.9" \
-		"$1" "${SECONDS_OF}000" "$RATE" <<<"$ETH1"
+	exec ip netns exec "$NS1" ./flood 0 "$(mac "$NS2" "$ETH2")" 02:00:00:00:00:09 \
+		"$V4.2" "$V4.9" "$1" "${2:-$SECONDS_OF}000" "$RATE" <<<"$ETH1"
 }
 
 # connect ADDRESS
@@ -83,14 +83,17 @@ stranger() {
 	connect "$1"
 }
 
-# while more come
+# while more come than it is waited for
 gone() {
-	local pid status=0
-	flood mad &
+	local pid status=0 before=0
+	before=$(dropped)
+	flood mad 60 &
 	pid=$!
-	sleep 1
+	wait_for 20 eval '[ "$(dropped)" -gt 100 ]' || status=$?
 	r2 timeout 30 rdma link del "$RDMA2" || status=$?
-	wait "$pid" && return "$status"
+	kill "$pid" || status=$?
+	wait "$pid" || [ $? = 143 ] || status=1
+	return "$status"
 }
 
 # heard LEAST MOST TO FROM [VLAN] - a UD QP of h2's, not yet ready to hear, counts so many

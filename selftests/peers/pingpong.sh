@@ -19,13 +19,12 @@ one() {
 	try "$label: $prog $*" verbs_pair "$ADDR1" "$ADDR2" "$prog" "$@"
 }
 
-# refused PROGRAM OPTION - at both ends, with a reason
+# refused PROGRAM OPTION REASON
 refused() {
-	local prog=$1 out
-	shift
-	out=$(r2 timeout 20 "ibv_${prog}_pingpong" -d "$RDMA2" "$@" 2>&1)
-	[ $? = 1 ] && [ -n "$out" ] && return
-	echo "$out"
+	local prog=$1 out status=0
+	out=$(r2 timeout 20 "ibv_${prog}_pingpong" -d "$RDMA2" "$2" 2>&1) || status=$?
+	[ "$status" = 1 ] && [[ $out == *"$3"* ]] && return
+	echo "exit status $status: $out"
 	return 1
 }
 
@@ -59,9 +58,10 @@ one rc -N
 one rc -N -e -c
 # not -t -e: it takes an event whose completion it has polled already for an error
 one rc -t
-for opt in o O j; do
-	try "$label: ibv_rc_pingpong -$opt is refused" refused rc -$opt
+for opt in o O; do
+	try "$label: ibv_rc_pingpong -$opt is refused" refused rc -$opt "isn't ODP capable"
 done
-try "$label: ibv_srq_pingpong -o is refused" refused srq -o
-try "$label: ibv_xsrq_pingpong -o is refused" refused xsrq -o
+try "$label: ibv_rc_pingpong -j is refused" refused rc -j "doesn't support dm allocation"
+try "$label: ibv_srq_pingpong -o is refused" refused srq -o "isn't ODP capable"
+try "$label: ibv_xsrq_pingpong -o is refused" refused xsrq -o "isn't ODP capable"
 tap_end

@@ -12,6 +12,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 . ../lib/topo.sh
 . ../lib/says.sh
+. ../lib/hold.sh
 
 topo_need rdmatool rdma jq setpriv ping bpftool
 modprobe xroce || skip_all "no module xroce"
@@ -295,16 +296,19 @@ nobody() {
 
 # Who is nobody in a namespace reads what there is in it and changes nothing
 test_nobody() {
-	local kind now before unpriv
+	local kind now before unpriv listener dev=xt1 addr=198.18.9.2 holds_in=xt-ns
 	rdmatool -n xt-ns link add xt1 netdev xt-b xdp native
-	wait_for 20 eval 'rdmatool -n xt-ns -j gid show xt1 | jq -e ".[0]"'
-	for kind in link dev gid qp cq pd stat steer tune; do
+	wait_for 20 has_gid xt-ns xt1 "$addr"
+	hold objects || { not_ok "objects" "$(cat "$TOPO_TMP/err")"; return; }
+	bg xt-ns rping -s -a "$addr" -C 1 >"$TOPO_TMP/rping" 2>&1
+	listener=$!
+	wait_for 20 eval 'rdmatool -n xt-ns -j cm_id | jq -e ".[0]"'
+	for kind in link dev gid qp cq pd stat steer tune mr mw srq ctx cm_id ah; do
 		json "nobody reads: $kind" true 'length > 0 and all(.[]; .ifname == "xt1")' \
 			nobody rdmatool -j "$kind"
 	done
-	for kind in mr mw srq ctx cm_id ah; do
-		json "nobody reads: $kind" '[]' . nobody rdmatool -j "$kind"
-	done
+	bg_end "$listener" || :
+	let_go
 	json "nobody reads: stat qp" xt1 '.[0].ifname' nobody rdmatool -j stat qp
 	json "nobody reads: link status" xt1 '.[] | select(.netdev == "xt-b") | .ifname' \
 		nobody rdmatool -j link status
