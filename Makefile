@@ -10,15 +10,21 @@ endif
 KVER ?= $(shell uname -r)
 KDIR ?= /lib/modules/$(KVER)/build
 MODULES = kmod/xroce.ko kmod/xroce_bell.ko
-MODDIR = $(DESTDIR)/lib/modules/$(KVER)/updates
+# Where /lib leads: what is unpacked over / must not bring a /lib of its own
+MODROOT ?= $(realpath /lib)/modules
+MODDIR = $(DESTDIR)$(MODROOT)/$(KVER)/updates
+depmod = [ -n "$(DESTDIR)" ] || [ ! -d $(MODROOT)/$(KVER) ] || depmod $(KVER)
 VERSION = $(shell sed -n 's/^\#define XROCE_VERSION.*"\(.*\)"/\1/p' include/xroce/link.h)
 DKMS_SRC = $(DESTDIR)/usr/src/xroce
-# What DKMS has, of whatever version, goes; it says itself what it does not know
-no_dkms = for d in $(wildcard $(DKMS_SRC)-*); do \
+# What DKMS has, of whatever version, and not what is somebody's own, goes; it says itself
+# what it does not know
+dkms_has = $(patsubst %/dkms.conf,%,$(wildcard $(DKMS_SRC)-*/dkms.conf))
+no_dkms = for d in $(dkms_has); do \
 		[ -n "$(DESTDIR)" ] || dkms remove xroce/$${d\#\#*/xroce-} --all || :; \
 		rm -rf $$d; done
+# of the libibverbs that is installed
 RDMA_CORE ?= $(firstword $(wildcard /usr/src/rdma-core/include) \
-	$(CURDIR)/build/rdma-core/include)
+	$(CURDIR)/build/rdma-core-$(shell pkg-config --modversion libibverbs 2>/dev/null)/include)
 BPFTOOL ?= $(firstword $(shell PATH=$$PATH:/usr/sbin command -v bpftool) bpftool)
 CLANG ?= clang
 VMLINUX_BTF ?= $(firstword $(wildcard $(KDIR)/vmlinux) /sys/kernel/btf/vmlinux)
@@ -59,11 +65,11 @@ rdmatool: bpf
 # Installs what was built, and says what was not
 not_built = echo "$1: not built, not installed"
 install:
-	@if [ -n "$(wildcard $(DKMS_SRC)-*)" ]; then echo "kmod: left to DKMS"; \
+	@if [ -n "$(dkms_has)" ]; then echo "kmod: left to DKMS"; \
 	elif [ -e kmod/xroce.ko ]; then set -ex; \
 		install -D -m 644 -t $(MODDIR) $(MODULES); \
 		$(CROSS_COMPILE)strip --strip-debug $(addprefix $(MODDIR)/,$(notdir $(MODULES))); \
-		[ -n "$(DESTDIR)" ] || depmod $(KVER); \
+		$(depmod); \
 	else $(call not_built,kmod); fi
 	@if ls userlib/*.so >/dev/null 2>&1; then $(MAKE) -C userlib install; \
 	else $(call not_built,userlib); fi
@@ -74,21 +80,25 @@ install:
 	@for m in $(wildcard docs/man/*.[1-8]); do \
 		install -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; done
 
-# The modules by DKMS instead, for this kernel and each that comes; with DESTDIR the
-# sources alone
+# The modules by DKMS instead, for this kernel, for others whose headers are there, if they
+# will have them, and for each that comes; with DESTDIR the sources alone
 dkms:
 	$(no_dkms)
 	for f in $$(find kmod include \( -name '*.[ch]' -o -name Kbuild -o -name Makefile \) \
 			! -name '*.mod.c' ! -name .module-common.c); do \
 		install -D -m 644 $$f $(DKMS_SRC)-$(VERSION)/$$f; done
-	sed 's/@VERSION@/$(VERSION)/' kmod/dkms.conf >$(DKMS_SRC)-$(VERSION)/dkms.conf
+	sed 's/@VERSION@/$(VERSION)/' kmod/dkms.conf | \
+		install -m 644 /dev/stdin $(DKMS_SRC)-$(VERSION)/dkms.conf
 	[ -n "$(DESTDIR)" ] || { rm -f $(addprefix $(MODDIR)/,$(notdir $(MODULES))); \
 		dkms install xroce/$(VERSION) -k $(KVER); }
+	[ -n "$(DESTDIR)" ] || for k in \
+		$(patsubst %/build,%,$(filter-out %/$(KVER)/build,$(wildcard /lib/modules/*/build))); \
+		do dkms install xroce/$(VERSION) -k $${k##*/} || :; done
 
 uninstall:
 	$(no_dkms)
 	rm -f $(addprefix $(MODDIR)/,$(notdir $(MODULES)))
-	[ -n "$(DESTDIR)" ] || depmod $(KVER)
+	$(depmod)
 	for m in $(wildcard docs/man/*.[1-8]); do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; done
 	failed=0; for room in userlib bpf rdmatool; do \

@@ -23,7 +23,12 @@ static bool link_is_on(const struct xroce_link *link, const struct net_device *d
 	       (is_vlan_dev(dev) && vlan_dev_real_dev(dev) == ndev);
 }
 
-/* Of the CPUs set for a QP's link: the same as long as they are. */
+/**
+ * xroce_steer_link() - which of the CPUs set for a QP's link: the same as long as they are
+ * @kqp: the queue pair
+ *
+ * Return: a CPU, or XROCE_XDP_CPU_STAY where none is set.
+ */
 int xroce_steer_link(const struct xroce_kqp *kqp)
 {
 	const struct cpumask *steer = &kqp->link->steer;

@@ -22,8 +22,8 @@
  * in 6.12), or never, and do not ask whether there is room (vif: xen-netfront).
  */
 static const char *const xroce_unfit[] = {
-	"atlantic", "fec", "hv_netvsc", "ionic", "mana", "rvu_nicpf", "rvu_nicvf", "sfc",
-	"sfc_siena", "tsnep", "vif",
+	"atlantic", "fec", "hv_netvsc", "ionic", "lan966x-switch", "mana", "rvu_nicpf",
+	"rvu_nicvf", "sfc", "sfc_siena", "tsnep", "vif",
 };
 
 /**

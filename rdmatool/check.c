@@ -262,7 +262,7 @@ static void check_memlock(void)
 
 	if (have_cap(CAP_IPC_LOCK)) {
 		row(OK, "memlock", NULL, NULL,
-		    "CAP_IPC_LOCK: any memory may be registered");
+		    "CAP_IPC_LOCK: any memory may be registered (a user's program: ulimit -l there)");
 		return;
 	}
 	if (getrlimit(RLIMIT_MEMLOCK, &lim))
@@ -495,7 +495,8 @@ static void check_port(const struct xlink *links)
 static void check_filter(struct seen *seen)
 {
 	static const char accept[] =
-		"accept UDP port 4791, as: nft insert rule inet filter input udp dport 4791 accept";
+		"accept UDP port 4791, as: nft insert rule inet filter input udp dport 4791 accept; "
+		"firewall-cmd --permanent --add-port=4791/udp; ufw allow 4791/udp";
 	int err = seen_filters(seen);
 
 	if (err)
@@ -504,13 +505,19 @@ static void check_filter(struct seen *seen)
 	else if (seen->drops_port)
 		row(FAIL, "filter", NULL, "nft list ruleset shows it; delete it",
 		    "a rule drops or rejects UDP port %u", XROCE_UDP_PORT);
-	else if (seen->drops_all && !seen->accepts_port)
+	else if (seen->drops_all)
 		row(WARN, "filter", NULL, accept,
 		    "what no rule accepts is dropped, and none that names UDP port %u does",
 		    XROCE_UDP_PORT);
+	else if (seen->drops_some)
+		row(WARN, "filter", NULL, "nft list ruleset shows whose",
+		    "a rule drops or rejects some of UDP port %u", XROCE_UDP_PORT);
 	else if (seen->legacy)
 		row(WARN, "filter", NULL, "iptables-legacy -S, ip6tables-legacy -S",
 		    "legacy iptables are in use, which cannot be looked into here");
+	else if (seen->untold)
+		row(WARN, "filter", NULL, "nft list ruleset",
+		    "cannot tell whether this kernel has nftables: it has no list of modules here");
 	else
 		row(OK, "filter", NULL, NULL, "UDP port %u is not filtered",
 		    XROCE_UDP_PORT);
@@ -567,6 +574,9 @@ static void check_peer(const struct peer *peer, const struct netdev *devs,
 	const struct xlink *xl = find_link(links, oif);
 	int err;
 
+	/* A VLAN's addresses are GIDs of the link below: one on the VLAN would take them */
+	if (!xl && dev && dev->vlan_of)
+		xl = find_link(links, dev->vlan_of);
 	if (!dev) {
 		row(FAIL, "peer", peer->text, "ip route get", "no route to it");
 		return;

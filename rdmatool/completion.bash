@@ -21,6 +21,17 @@ _rdmatool_fields()
 	esac
 }
 
+# Not by compgen -W, which would run what is in a name: "$(...)"
+_rdmatool_offer()
+{
+	local word list
+	read -rd '' -a list <<<"$1"
+	COMPREPLY=()
+	for word in "${list[@]}"; do
+		[[ $word != "$2"* ]] || COMPREPLY+=("$(printf %q "$word")")
+	done
+}
+
 _rdmatool()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} words=() word skip=''
@@ -29,7 +40,7 @@ _rdmatool()
 		word=${COMP_WORDS[i]}
 		if [[ -n $skip ]]; then
 			skip=''
-		elif [[ ${#words[@]} = 0 && $word == -[nb] ]]; then
+		elif [[ ${#words[@]} = 0 && $word =~ ^(--netns|--batch|-[a-zA-Z]*[nb])$ ]]; then
 			skip=$word
 		elif [[ $word != -* ]]; then
 			words+=("$word")
@@ -38,17 +49,18 @@ _rdmatool()
 	rdma=$(cd /sys/class/infiniband 2>/dev/null && echo *)
 	net=$(cd /sys/class/net 2>/dev/null && echo *)
 	line=${words[*]}
+	[[ $line != 'capture '* || ${COMP_WORDS[COMP_CWORD - 1]} != -w ]] || skip=-w
 	case $skip in
-	-n)	mapfile -t COMPREPLY < <(compgen -W \
-			"$(cd /run/netns 2>/dev/null && echo *)" -- "$cur")
-		return ;;
-	-b)	compopt -o default
-		return ;;
+	--netns|-*n)	_rdmatool_offer "$(cd /run/netns 2>/dev/null && echo *)" "$cur"
+			return ;;
+	?*)		compopt -o default
+			return ;;
 	esac
 	case $line in
 	'')		list='link dev gid qp cq mr mw srq pd ctx cm_id ah stat steer tune
 			capture monitor decode check help
-			-j -p -d -c -n -b -f -V' ;;
+			-j -p -d -c -n -b -f -V -h --json --pretty --details --color
+			--netns --batch --force --version --help' ;;
 	link)		list='show add set del save restore status' ;;
 	dev)		list='show rename move' ;;
 	gid)		list='show add del' ;;
@@ -83,6 +95,6 @@ _rdmatool()
 	'capture '*)	list='qp peer opcode verdict dir -w -c -t -B' ;;
 	*' show'*|'stat qp'*) list="dev $(_rdmatool_fields "${words[0]}") pid comm" ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$list" -- "$cur")
+	_rdmatool_offer "$list" "$cur"
 }
 complete -F _rdmatool rdmatool

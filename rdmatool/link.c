@@ -395,7 +395,13 @@ static void set_steer(const struct xlink *xl, const char *list)
 		fail("link set %s: %s", xl->name, nl_why(err));
 }
 
-static void set_policy(const struct xlink *xl, const char *file)
+/**
+ * link_policy() - another program in the place of our own
+ * @file: where it is, or NULL for our own
+ * @again: whoever gave the command has not named the file, which others may have
+ *	written to since
+ */
+void link_policy(const struct xlink *xl, const char *file, bool again)
 {
 	if (xl->xdp_mode == XROCE_XDP_MODE_OFF)
 		fail("link set %s: a policy is the XDP program's, and the link "
@@ -404,7 +410,7 @@ static void set_policy(const struct xlink *xl, const char *file)
 	if (xl->xdp_mode == XROCE_XDP_MODE_GENERIC && file)
 		warn("link %s: xdp is generic, and native XDP alone asks a policy",
 		     xl->name);
-	if (!xdp_policy(xl, file, false))
+	if (!xdp_policy(xl, file, again))
 		fail("link set %s: policy %s: %s", xl->name, file ?: "off",
 		     xdp_why());
 }
@@ -447,7 +453,7 @@ void link_set(int argc, char **argv)
 	}
 	if (policy) {
 		xlink_get(argv[0], &xl);
-		set_policy(&xl, strcmp(policy, "off") ? policy : NULL);
+		link_policy(&xl, strcmp(policy, "off") ? policy : NULL, false);
 	}
 }
 

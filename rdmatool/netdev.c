@@ -40,6 +40,18 @@ static void get_xdp(struct nlattr *xdp, struct netdev *dev)
 		dev->xdp_prog = nla_get_u32(tb[IFLA_XDP_PROG_ID]);
 }
 
+/* One below in another namespace is nobody's to find here. */
+static u32 get_vlan_of(struct nlattr **tb)
+{
+	struct nlattr *info[IFLA_INFO_MAX + 1];
+
+	if (!tb[IFLA_LINKINFO] || !tb[IFLA_LINK] || tb[IFLA_LINK_NETNSID] ||
+	    nla_parse_nested(info, IFLA_INFO_MAX, tb[IFLA_LINKINFO], NULL) ||
+	    !info[IFLA_INFO_KIND] || strcmp(nla_data(info[IFLA_INFO_KIND]), "vlan"))
+		return 0;
+	return nla_get_u32(tb[IFLA_LINK]);
+}
+
 static void on_netdev(struct nlmsghdr *nlh, void *arg)
 {
 	const struct ifinfomsg *info = nlmsg_data(nlh);
@@ -64,6 +76,7 @@ static void on_netdev(struct nlmsghdr *nlh, void *arg)
 	if (tb[IFLA_MTU])
 		dev->mtu = nla_get_u32(tb[IFLA_MTU]);
 	get_xdp(tb[IFLA_XDP], dev);
+	dev->vlan_of = get_vlan_of(tb);
 }
 
 /**

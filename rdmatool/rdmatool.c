@@ -123,7 +123,8 @@ void warn(const char *fmt, ...)
 
 static void show_help(void)
 {
-	fputs(help, stdout);
+	if (fputs(help, stdout) < 0 || fflush(stdout))
+		fail("cannot write the output: %s", strerror(errno));
 	exit(0);
 }
 
@@ -352,8 +353,8 @@ int main(int argc, char **argv)
 			force = true;
 			break;
 		case 'V':
-			puts("rdmatool, xroce " XROCE_VERSION);
-			return 0;
+			printf("rdmatool, xroce " XROCE_VERSION "\n");
+			goto end;
 		case 'h':
 			show_help();
 			break;
@@ -367,11 +368,13 @@ int main(int argc, char **argv)
 		fputs(help, stderr);
 		return EXIT_USAGE;
 	}
+	options.netns = netns;
 	if (netns)
 		netns_enter(netns);
 	if (file)
 		return batch(file, force);
 	run_command(argc, argv);
+end:
 	if (fflush(stdout) || ferror(stdout))
 		fail("cannot write the output: %s", strerror(errno));
 	return 0;

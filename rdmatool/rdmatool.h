@@ -33,6 +33,7 @@ struct options {
 	bool pretty;
 	bool details;
 	bool color;
+	bool netns;		/* in another than the caller's */
 };
 
 extern struct options options;
@@ -178,6 +179,7 @@ const char *xdp_mode_name(u32 mode);
 bool xdp_mode_is(u32 mode, int wanted);
 void link_add(int argc, char **argv);
 void link_set(int argc, char **argv);
+void link_policy(const struct xlink *xl, const char *file, bool again);
 
 /* save.c */
 void link_save(int argc, char **argv);
@@ -213,6 +215,7 @@ struct netdev {
 	u32 flags;		/* IFF_* */
 	u32 xdp_attached;	/* XDP_ATTACHED_* */
 	u32 xdp_prog;
+	u32 vlan_of;		/* the index of that below, 0: it is no VLAN's */
 	char name[IFNAMSIZ];
 };
 
@@ -233,11 +236,13 @@ void link_status(int argc, char **argv);
 struct seen {
 	u32 chains;		/* of nftables, that see packets */
 	bool drops_port;	/* a rule drops ours */
-	bool drops_all;		/* what no rule accepts is dropped */
-	bool accepts_port;
+	bool drops_some;	/* of it, as of some addresses */
+	bool drops_all;		/* what no rule accepts, and none accepts ours */
 	bool legacy;		/* iptables that are not nftables' */
+	bool untold;		/* whether there are nftables */
 };
 
+int nft_look(struct seen *seen);
 bool module_in(const char *list, const char *name);
 int seen_filters(struct seen *seen);
 int seen_ipsec(u32 *policies);

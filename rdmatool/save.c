@@ -51,9 +51,11 @@ static const char *policy_of(const struct xlink *xl)
 
 static void put_link(FILE *f, const struct xlink *xl)
 {
-	const char *policy = policy_of(xl);
+	const char *policy = policy_of(xl), *why = dev_name_wrong(xl->name);
 	size_t i;
 
+	if (why)	/* of somebody who renamed it past us */
+		fail("link save: link %s cannot be made again by that name: %s", xl->name, why);
 	fputs("link ", f);
 	put_word(f, xl->name);
 	fputs(" netdev ", f);
@@ -127,18 +129,30 @@ static bool replace(const char *file, const char *text)
 	return false;
 }
 
+/* What the boot restores is of the namespace that rdmatool is called in. */
+static const char *file_of(const char *what, int argc, char **argv)
+{
+	if (argc > 1)
+		usage("%s: one FILE at most", what);
+	if (!argc && options.netns)
+		usage("%s: FILE expected, with -n: %s is for the links of this namespace",
+		      what, DEFAULT_FILE);
+	return argc ? argv[0] : DEFAULT_FILE;
+}
+
 /**
  * link_save() - write the links of this namespace
  */
 void link_save(int argc, char **argv)
 {
-	const char *file = argc ? argv[0] : DEFAULT_FILE;
+	const char *file = file_of("link save", argc, argv);
 	struct stat st;
 	char *text, *real;
 	bool ok;
 
-	if (argc > 1)
-		usage("link save: one FILE at most");
+	if (!argc && !xroce_there())
+		fail("link save: the module is not loaded: no links, and %s stays as it is",
+		     file);
 	text = links_text();
 	if (!strcmp(file, "-")) {
 		if (!put_text(stdout, text))
@@ -180,7 +194,7 @@ static __noreturn __printf(2, 3) void wrong(u32 line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(buf, sizeof(buf), fmt, ap);
 	va_end(ap);
-	fail("link restore: %s:%u: %s", file_name, line, buf);
+	usage("link restore: %s:%u: %s", file_name, line, buf);
 }
 
 static int hex_digit(char c)
@@ -362,23 +376,19 @@ static void restore_tune(struct saved *s, const struct xlink *xl)
 		tune_link(s->name, val);
 }
 
-static void restore_key(struct saved *s, char *key, char *val, const char *is)
+static void restore_steer(struct saved *s, const char *is)
 {
-	char off[] = "off", *args[3];
+	char steer[] = "steer", off[] = "off";
+	char *args[] = { s->name, steer, *s->steer ? s->steer : off };
 
-	if (!strcmp(is, val))
-		return;
-	args[0] = s->name;
-	args[1] = key;
-	args[2] = *val ? val : off;
-	link_set(3, args);
+	if (strcmp(is, s->steer))
+		link_set(3, args);
 }
 
 /* In a process of its own: what is not as it was saved becomes so. */
 static void restore_one(struct saved *s)
 {
 	char *args[5] = { s->name, "netdev", s->netdev, "xdp", s->xdp };
-	char steer[] = "steer", policy[] = "policy";
 	struct xlink xl;
 
 	if (!xlink_get(s->name, &xl)) {
@@ -395,8 +405,10 @@ static void restore_one(struct saved *s)
 	xlink_get(s->name, &xl);
 	/* The link keeps it while there is no XDP to do it. */
 	if (s->mode != XROCE_XDP_MODE_OFF)
-		restore_key(s, steer, s->steer, xl.steer);
-	restore_key(s, policy, s->policy, policy_of(&xl));
+		restore_steer(s, xl.steer);
+	xlink_get(s->name, &xl);
+	if (strcmp(policy_of(&xl), s->policy))
+		link_policy(&xl, *s->policy ? s->policy : NULL, true);
 }
 
 static bool restored(struct saved *s)
@@ -427,9 +439,7 @@ void link_restore(int argc, char **argv)
 	u32 n, i, bad = 0;
 	FILE *f;
 
-	if (argc > 1)
-		usage("link restore: one FILE at most");
-	file_name = argc ? argv[0] : DEFAULT_FILE;
+	file_name = file_of("link restore", argc, argv);
 	f = strcmp(file_name, "-") ? fopen(file_name, "re") : stdin;
 	if (!f)
 		fail("link restore: %s: %s", file_name, strerror(errno));

@@ -226,7 +226,8 @@ void xroce_comp_expired(struct xroce_qp *qp)
 	u64 total;
 
 	req->waiting = 0;
-	if (qp->hot.next == qp->hot.una && (!qp->full || !xroce_qp_sends(qp)))
+	/* Ended meanwhile, or about to be reset: nothing fails any more. */
+	if (!xroce_qp_sends(qp) || (qp->hot.next == qp->hot.una && !qp->full))
 		return;
 	/* No room for it, nor to ask, all the while: as good as lost, unless others had it. */
 	if (qp->full && (qp->hot.next == qp->hot.una || req->asking || qp->sending)) {

@@ -110,7 +110,7 @@ bool xroce_cq_missed(struct xroce_cq *cq, u32 cons)
 	if (!(cq->prod - cons) || cq->prod - cons > cq->mask + 1)
 		return false;
 	return (cq->prod != cq->told || (s32)(cons - cq->told_cons) > 0) &&
-	       xroce_cq_armed(cq, (s32)(cq->solicited - cons) > 0, cons);
+	       xroce_cq_armed(cq, cq->prod - cq->solicited < cq->prod - cons, cons);
 }
 
 /**

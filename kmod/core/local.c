@@ -44,9 +44,10 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 /* Its pages have been listed by the consumer, who waits until it is invalid. */
 static bool xroce_local_reg(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {
-	struct xroce_mr *mr = (void *)(uintptr_t)wqe->reg.mr;
+	struct xroce_mr *mr = xroce_env_mr(qp->dev, wqe->reg.key);
 
-	if (mr->pd != qp->pd || (mr->key ^ wqe->reg.key) >> 8 ||
+	/* Its owner may have ended it since. */
+	if (!mr || (uintptr_t)mr != wqe->reg.mr || mr->pd != qp->pd ||
 	    !xroce_mr_claim(mr, XROCE_KEY_INVALID))
 		return false;
 	mr->key = wqe->reg.key;

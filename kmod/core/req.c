@@ -18,6 +18,7 @@
 #define XROCE_ASK_PART		4
 /* A READ goes again to ask where it lacks so many responses at most, which that costs. */
 #define XROCE_ASK_READ		4
+#define XROCE_INV_LOOK		64	/* requests that LOCAL_INV may have to wait for */
 #define XROCE_NEVER		(~0ull)
 
 static u8 xroce_wc_opcode(u8 wr)
@@ -411,10 +412,24 @@ static bool xroce_req_open(const struct xroce_qp *qp)
 	return (u32)xroce_psn_diff(qp->hot.next, qp->hot.una) < qp->req.cwnd;
 }
 
-/*
- * Must this one wait: for what is before it, or for ever. A key is made invalid
- * only when nothing sent can be asked for again from its memory.
- */
+/* May what is sent before @i be asked for again from a key's memory, or answered there */
+static noinline bool xroce_req_uses(const struct xroce_req *req, u32 i, u32 key)
+{
+	const struct xroce_send_wqe *wqe;
+	u32 n;
+
+	if (i - req->head > XROCE_INV_LOOK)
+		return true;
+	while (i-- != req->head) {
+		wqe = xroce_req_wqe(req, i);
+		for (n = 0; n < wqe->num_sge && !(wqe->flags & XROCE_WR_INLINE); n++)
+			if (!((wqe->sge[n].lkey ^ key) >> 8))
+				return true;
+	}
+	return false;
+}
+
+/* Must this one wait: for what is before it, or for ever. */
 static inline bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 {
 	struct xroce_swq *e = xroce_req_swq(&qp->req, i);
@@ -426,8 +441,9 @@ static inline bool xroce_req_blocked(struct xroce_qp *qp, u32 i)
 	wqe = xroce_req_wqe(req, i);
 	if (!e->started && (wqe->flags & XROCE_WR_FENCE) && req->rd_head != req->rd_tail)
 		return true;
-	if (wqe->opcode == XROCE_WR_LOCAL_INV)
-		return qp->hot.una != qp->hot.next;
+	if (wqe->opcode == XROCE_WR_LOCAL_INV && qp->hot.una != qp->hot.next &&
+	    xroce_req_uses(req, i, wqe->inv_rkey))
+		return true;
 	/* One answer completes all of these before it. */
 	if (xroce_wr_is_local(wqe->opcode))
 		return i - req->head >= XROCE_PULL_MAX;

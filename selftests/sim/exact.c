@@ -529,6 +529,45 @@ static void run_local(u64 seed)
 	sim_finish();
 }
 
+/*
+ * Regions made invalid beside WRITEs that have nothing to do with them, as storage does:
+ * all are done in one round trip; and one behind a WRITE of its memory waits for that.
+ */
+static void run_local_beside(u64 seed)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .nsge = 1, .len = 64,
+			       .signaled = true, .more = true };
+	struct sim_cfg cfg = sim_plain();
+	struct sim_region *r[8];
+	struct sim_conn *c;
+	struct sim_ep *ep;
+	u32 i;
+
+	(void)seed;
+	cfg.delay = 20 * SIM_US;
+	cfg.jitter = 0;
+	c = sim_pair(&cfg);
+	ep = &c->ep[0];
+	for (i = 0; i < ARRAY_SIZE(r); i++) {
+		r[i] = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
+		r[i]->mr.kind = XROCE_MR_FAST;
+		sim_check(sim_post(ep, &opt), "no room");
+		*sim_sq_slot(ep) = (struct xroce_send_wqe) {
+			.opcode = XROCE_WR_LOCAL_INV,
+			.inv_rkey = r[i]->mr.key,
+		};
+		ep->sq_prod++;
+	}
+	opt.more = false;
+	sim_check(sim_post(ep, &opt), "no room");
+	sim_run_until(sim_now() + 60 * SIM_US);
+	sim_poll_all();
+	for (i = 0; i < ARRAY_SIZE(r); i++)
+		sim_check(r[i]->mr.state == XROCE_KEY_INVALID, "%u is not done", i);
+	sim_check(!ep->ops.n, "%u have not completed", ep->ops.n);
+	sim_finish();
+}
+
 /* A window that is let go of, by a work request that sends nothing. */
 static void post_bind(struct sim_ep *ep, const struct sim_region *window)
 {
@@ -672,6 +711,7 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "sqd", "the send queue drained and woken again", run_sqd, 0, 60 },
 	{ "replay", "every packet again, later: nothing is done twice", run_replay, 0, 40 },
 	{ "local", "the answer behind what sends nothing", run_local, 0, 40 },
+	{ "local-beside", "what ends keys waits for what names them", run_local_beside, 0, 3 },
 	{ "local-many", "thousands of those: some at a time", run_local_many, 0, 3 },
 	{ "ask-untaken", "the device is full when an ACK is to be asked for",
 	  run_ask_untaken, 0, 40 },

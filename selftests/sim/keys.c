@@ -59,6 +59,12 @@ static bool is_so(const struct sim_key *k, const struct sim_bind *b)
 			     mr->offset == k->of->mr.offset + b->off);
 }
 
+/* The one that its own work requests go by. */
+static struct sim_key *local_key(struct sim_ep *ep)
+{
+	return &ep->keys[ARRAY_SIZE(ep->keys) - 1];
+}
+
 /* Seen for the first time to be done: might it be. */
 static void executed(struct sim_ep *ep, struct sim_op *op)
 {
@@ -70,7 +76,7 @@ static void executed(struct sim_ep *ep, struct sim_op *op)
 	sim_check(ep->qp.hot.state != XROCE_QPS_SQD, "QP %u: executes wr %llu in"
 		  " SQD", ep->idx, (unsigned long long)op->wr_id);
 	for (o = ep->ops.first; o != op; o = o->next)
-		if ((op->wr == XROCE_WR_LOCAL_INV && !sim_wr_is_local(o->wr)) ||
+		if ((op->wr == XROCE_WR_LOCAL_INV && o->by_key && op->key == local_key(ep)) ||
 		    (op->fence && o->wr >= XROCE_WR_RDMA_READ &&
 		     o->wr <= XROCE_WR_ATOMIC_FETCH_AND_ADD))
 			need = o->idx + 1;
@@ -230,11 +236,12 @@ struct sim_key *sim_key_for(struct sim_ep *ep, u64 off, u32 len, u32 right)
  * sim_key_local() - name a piece of an end's own memory in its work request
  *
  * What registers it may be yet to come, and what ends it next.
+ * Return: is it by a key that a work request ends.
  */
-void sim_key_local(struct sim_ep *ep, const struct sim_piece *p,
+bool sim_key_local(struct sim_ep *ep, const struct sim_piece *p,
 		   struct xroce_sge *sge)
 {
-	const struct sim_key *k = &ep->keys[ARRAY_SIZE(ep->keys) - 1];
+	const struct sim_key *k = local_key(ep);
 
 	sge->addr = sim_region_addr(p->r, p->off);
 	sge->length = p->len;
@@ -245,7 +252,9 @@ void sim_key_local(struct sim_ep *ep, const struct sim_piece *p,
 		   p->off + p->len <= k->plan.off + k->plan.len) {
 		sge->addr = k->plan.iova + p->off - k->plan.off;
 		sge->lkey = k->plan.key;
+		return true;
 	}
+	return false;
 }
 
 /**

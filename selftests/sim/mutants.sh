@@ -210,7 +210,10 @@ bug read-newest-first answer ' && !--left)' ')'
 bug late-read-fatal answer 'if (rd->again)\n\t\treturn;' ''
 bug local-fails-again req 'if (e->npsn && ((qp->hot' 'if (((qp->hot'
 bug local-again req 'e->npsn = 0;\n\tif (qp->req.cur++' 'if (qp->req.cur++'
-bug local-inv-early req 'return qp->hot.una != qp->hot.next;' 'return false;'
+bug local-inv-early req 'xroce_req_uses(req, i, wqe->inv_rkey))' '0)'
+bug local-inv-late req 'xroce_req_uses(req, i, wqe->inv_rkey))' '1)'
+bug reset-by-error comp 'if (!xroce_qp_sends(qp) || (qp->hot.next == qp->hot.una && !qp->full))' \
+	'if (qp->hot.next == qp->hot.una && (!qp->full || !xroce_qp_sends(qp)))'
 bug local-no-fence req 'if (!e->started && (wqe->flags' \
 	'if (!xroce_wr_is_local(wqe->opcode) && (wqe->flags'
 

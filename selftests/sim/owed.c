@@ -546,7 +546,69 @@ static void run_owed_any(u64 seed)
 	sim_world_free();
 }
 
+/* The ACK timer goes off, and waits for the lock that the end of a QP drops to send its ACK. */
+static u32 take_timer(struct sim_ep *ep, struct xroce_frame **f, u32 n)
+{
+	(void)f;
+	if (ep != end.who)
+		return n;
+	end.who = NULL;
+	ep->qp.req.waiting = 1;
+	ep->qp.req.asked = true;
+	xroce_qp_timer(&ep->qp);
+	sim_check(ep->qp.hot.state == XROCE_QPS_RESET, "state %u", ep->qp.hot.state);
+	return n;
+}
+
+static void reset_owing(void *arg)
+{
+	struct sim_ep *ep = arg;
+
+	if (!(ep->qp.hot.resp_flags & XROCE_RESP_ACK)) {
+		sim_at(sim_now() + 100, SIM_EV_FN, reset_owing, ep, 0);
+		return;
+	}
+	end.done = true;
+	W->take = take_timer;
+	sim_ep_state(ep, XROCE_QPS_RESET);
+}
+
+static bool drop_ours(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	(void)buf;
+	(void)len;
+	(void)p;
+	return from == &from->conn->ep[0];
+}
+
+/* No retries are left, and nothing fails but what is in error. */
+static void run_reset_timer(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.unmarked = true;
+	cfg.retry_cnt = 0;
+	cfg.srq = 10000;
+	memset(&end, 0, sizeof(end));
+	ep = &sim_pair(&cfg)->ep[0];
+	ep->expect_err = true;
+	ep->peer->expect_err = true;
+	end.who = ep;
+	W->drop = drop_ours;
+	post(ep, XROCE_WR_RDMA_WRITE, false);
+	sim_at(sim_now(), SIM_EV_FN, reset_owing, ep, 0);
+	post(ep->peer, XROCE_WR_RDMA_WRITE, false);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(end.done && !end.who, "it did not send its ACK");
+	sim_check(!ep->event[XROCE_EVENT_LAST_WQE] && !ep->qp.count[XROCE_CNT_RETRY_EXC],
+		  "it went by ERR");
+	sim_world_free();
+}
+
 const struct sim_scenario sim_owed_scenarios[] = {
+	{ "reset-timer", "reset while its ACK timer waits for the lock", run_reset_timer, 0, 4 },
 	{ "owed", "a QP ends that owes an ACK: its peer is told", run_owed, 0, 40 },
 	{ "owed-read", "but not what lies behind a READ unanswered", run_owed_read,
 	  0, 40 },

@@ -192,7 +192,7 @@ static void fill_wqe(struct sim_ep *ep, struct sim_op *op,
 	}
 	wqe->num_sge = op->nloc;
 	for (i = 0; i < op->nloc; i++)
-		sim_key_local(ep, &op->local[i], &wqe->sge[i]);
+		op->by_key |= sim_key_local(ep, &op->local[i], &wqe->sge[i]);
 }
 
 /**

@@ -214,12 +214,11 @@ struct sim_cq {
  * @remote: the peer's
  * @data: what a SEND or inline WRITE carries
  * @atom: index of the word of an atomic
- * @own_local, @own_remote: its pieces end with it
- * @idx: its place in the ring
+ * @own_local, @own_remote: its pieces end with it; @idx: its place in the ring
  * @sent: UC, UD: packets that the device has taken; @taken: that is all of them
  * @ah, @qpn, @qkey: UD: where to, and the Q_Key that goes there
  * @raddr, @rkey: UC: what the RETH says
- * @key, @want: what it makes of which key; @executed: it has been seen to
+ * @key, @want: what it makes of which key; @executed: seen to; @by_key: has memory by one
  * @via: the peer's key that it goes by, NULL: the region's own
  */
 struct sim_op {
@@ -239,6 +238,7 @@ struct sim_op {
 	bool taken;
 	bool fence;
 	bool executed;
+	bool by_key;
 	u32 idx;
 	u32 sent;
 	u32 qpn;
@@ -738,7 +738,7 @@ void sim_keys_quiet(struct sim_ep *ep);
 void sim_key_over(struct sim_op *op);
 void sim_key_ended(struct sim_ep *ep, struct sim_key *k);
 struct sim_key *sim_key_for(struct sim_ep *ep, u64 off, u32 len, u32 right);
-void sim_key_local(struct sim_ep *ep, const struct sim_piece *p, struct xroce_sge *sge);
+bool sim_key_local(struct sim_ep *ep, const struct sim_piece *p, struct xroce_sge *sge);
 struct sim_key *sim_key_to_end(struct sim_ep *ep, bool fence);
 struct sim_key *sim_key_named(struct sim_ep *ep, u32 rkey);
 bool sim_post_key(struct sim_ep *ep);

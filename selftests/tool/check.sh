@@ -149,6 +149,50 @@ n1 nft delete table inet t
 n1 nft add table inet t
 n1 nft add chain inet t in '{ type filter hook input priority 0; policy drop; }'
 check1 "a policy that drops" warn filter "dport 4791 accept" 0
+# ruled NAME STATUS TEXT EXIT RULE... - chains: in, whose policy drops, out, through, and
+# one that nobody calls
+ruled() {
+	local name=$1 status=$2 text=$3 exit=$4 rule
+	shift 4
+	n1 nft flush table inet t
+	for rule; do
+		# shellcheck disable=SC2086 # it is words
+		n1 nft add rule inet t $rule || not_ok "$name" "rule $rule"
+	done
+	check1 "$name" "$status" filter "$text" "$exit"
+}
+n1 nft add chain inet t out '{ type filter hook output priority 0; }'
+n1 nft add chain inet t through '{ type filter hook forward priority 0; }'
+n1 nft add chain inet t uncalled
+ruled "what goes out is accepted" warn "dport 4791 accept" 0 "out udp dport 4791 accept"
+ruled "TCP's port" warn "dport 4791 accept" 0 "in tcp dport 4791 accept"
+ruled "who comes from there" warn "dport 4791 accept" 0 "in udp sport 4791 accept"
+ruled "ports with ours" ok "not filtered" 0 "in udp dport { 53, 4791 } accept"
+ruled "ports without it" warn "dport 4791 accept" 0 "in udp dport { 53, 4792 } accept"
+ruled "all but some" ok "not filtered" 0 "in udp dport != { 53, 4792 } accept"
+ruled "all but ours" warn "dport 4791 accept" 0 "in udp dport != { 53, 4791 } accept"
+ruled "from one to another" ok "not filtered" 0 "in udp dport 4700-4791 accept"
+ruled "up to the one before" warn "dport 4791 accept" 0 "in udp dport 4700-4790 accept"
+ruled "all but from one to another" ok "not filtered" 0 "in udp dport != 1-4790 accept"
+ruled "which has it" warn "dport 4791 accept" 0 "in udp dport != 4700-4791 accept"
+ruled "intervals with ours" ok "not filtered" 0 "in udp dport { 1-9, 4000-5000, 6000-7000 } accept"
+ruled "intervals without it" warn "dport 4791 accept" 0 "in udp dport { 1-9, 4000-4790 } accept"
+n1 nft add chain inet t in '{ policy accept; }'
+ruled "ports with ours dropped" fail "drops or rejects" 1 "in udp dport { 53, 4791 } drop"
+ruled "what others send" warn "some of UDP port 4791" 0 \
+	"in ip saddr != 10.0.0.0/8 udp dport 4791 drop"
+ruled "all but who is accepted" warn "some of UDP port 4791" 0 \
+	"in ip saddr 10.0.0.0/8 udp dport 4791 accept" "in udp dport 4791 drop"
+ruled "where nobody may come" warn "some of UDP port 4791" 0 "uncalled udp dport 4791 drop"
+ruled "what is forwarded" ok "not filtered" 0 "through udp dport 4791 drop"
+ruled "TCP's is dropped" ok "not filtered" 0 "in tcp dport 4791 drop"
+ruled "what comes from there is dropped" ok "not filtered" 0 "in udp sport 4791 drop"
+ruled "all of UDP" warn "dport 4791 accept" 0 "in meta l4proto udp drop"
+ruled "accepted" ok "not filtered" 0 "in udp dport 4791 accept"
+n1 nft add table inet u
+n1 nft add chain inet u in '{ type filter hook input priority 9; policy drop; }'
+check1 "and dropped by another table" warn filter "dport 4791 accept" 0
+n1 nft delete table inet u
 n1 nft delete table inet t
 n1 ip xfrm policy add src 192.0.2.1 dst 192.0.2.2 dir out action block
 check1 "IPsec does not see QPs" warn unseen "IPsec (1 policies)" 0
@@ -180,6 +224,17 @@ n2 ip addr replace "$V6:2/64" dev eth0 nodad
 check1 "a peer with a smaller MTU" fail peer "not to packets of 4184 bytes" 1 \
 	"$V4.2"
 n2 ip link set dev eth0 mtu 4500
+n1 ip link add link eth0 name eth0.5 type vlan id 5
+n2 ip link add link eth0 name eth0.5 type vlan id 5
+n1 ip addr add 198.18.5.1/24 dev eth0.5
+n2 ip addr add 198.18.5.2/24 dev eth0.5
+n1 ip link set eth0.5 up
+n2 ip link set eth0.5 up
+try "by a VLAN of the link's no other is wanted" eval \
+	'n1 rdmatool -j check 198.18.5.2 | jq -e ".[] | select(.check == \"peer\") |
+		.status == \"ok\" and (.text | contains(\"4184 bytes, by eth0.5\"))"'
+n1 ip link del eth0.5
+n2 ip link del eth0.5
 check1 "a peer without an address" fail peer "does not answer" 1 "$V4.9"
 check1 "a peer without a route" fail peer "no route" 1 203.0.113.1
 rdma_down2() { n2 rdmatool link del "$RDMA2"; }

@@ -53,7 +53,7 @@ refused() {
 	local out status=0
 	printf '%b' "$3" >"$TOPO_TMP/bad"
 	out=$(rdmatool link restore "$TOPO_TMP/bad" 2>&1) || status=$?
-	if [ "$status" = 1 ] && grep -qE -- "bad:$2" <<<"$out" &&
+	if [ "$status" = 2 ] && grep -qE -- "bad:$2" <<<"$out" &&
 	   [ "$(wc -l <<<"$out")" = 1 ] && none; then
 		ok "refused: $1"
 	else
@@ -251,6 +251,17 @@ out=$(rdmatool link restore "$file" 2>&1)
 	not_ok "a policy that is gone is named" "$out"
 rdmatool link del xt0
 
+# A policy that others may have written to is not loaded by who names none
+cp "$POLICY" "$policy"
+rdmatool link add xt0 netdev xt-a xdp native
+chmod 646 "$policy"
+try "nor by a file of links" theirs link restore "$file"
+try "which leaves the link without" eval '! serves policy_every'
+chmod 644 "$policy"
+try "root's is by that too" rdmatool link restore "$file"
+try "and serves" serves policy_every
+rdmatool link del xt0
+
 # Names that differ by little
 for name in xt.0 xt_0 xt%2e0; do
 	# that one is made by rdma alone
@@ -258,11 +269,16 @@ for name in xt.0 xt_0 xt%2e0; do
 	[ "$name" = "${name/\%/x}" ] || rdma dev set "${name/\%/x}" name "$name"
 	rdmatool link set "$name" xdp native
 	rdmatool -dj link show "$name" | jq -r '.[0].pinned'
+	[ "$name" = "${name/\%/x}" ] || rdmatool link save "$file.3" 2>"$TOPO_TMP/unnamed"
 	rdmatool link del "$name"
 done >"$TOPO_TMP/pinned"
 try "each has pins of its own" eval \
 	'[ "$(grep -c ^/sys/fs/bpf/xroce/xt "$TOPO_TMP/pinned")" = 3 ] &&
 	 [ -z "$(sort "$TOPO_TMP/pinned" | uniq -d)" ]'
+
+try "what cannot be made again by its name is not saved" \
+	grep -q 'link save: link xt%2e0 cannot be made again' "$TOPO_TMP/unnamed"
+try "and no file made" test ! -e "$file.3"
 
 # What boot does
 unit=rdmatool-links.service
@@ -278,5 +294,18 @@ try "and wanted at boot" \
 try "its command" eval \
 	"$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/$unit)"
 try "the same links" same
+ip netns add xt-ns
+for verb in save restore; do
+	out=$(rdmatool -n xt-ns link $verb 2>&1)
+	[ $? = 2 ] && grep -q "link $verb: FILE expected, with -n" <<<"$out" &&
+		ok "-n: $verb asks for a file" || not_ok "-n: $verb asks for a file" "$out"
+done
+ip netns del xt-ns
 rdmatool link del xt0
+try "the module unloads" wait_for 10 unload
+cp /etc/xroce/links "$file.3"
+out=$(rdmatool link save 2>&1)
+[ $? = 1 ] && grep -q 'the module is not loaded' <<<"$out" &&
+	ok "without it nothing is saved" || not_ok "without it nothing is saved" "$out"
+try "and what was is kept" cmp /etc/xroce/links "$file.3"
 tap_end

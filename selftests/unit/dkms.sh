@@ -35,6 +35,19 @@ made() {
 	[ "${#files[@]}" = 1 ] && modinfo -F vermagic "${files[0]}" | grep -q "^$KVER "
 }
 
+# left_out KERNEL OPTION... - one that has no use for it, which its package must survive
+left_out() {
+	local kernel=$1 status=0
+	shift
+	rm -rf "$dir/headers"
+	mkdir -p "$dir/headers/include"
+	touch "$dir/headers/Makefile"
+	printf 'CONFIG_%s\n' "$@" >"$dir/headers/.config"
+	dkms build "xroce/$version" -k "$kernel" --dkmstree "$dir/dkms" --sourcetree "$dir/usr/src" \
+		--kernelsourcedir "$dir/headers" || status=$?
+	[ "$status" = 77 ]
+}
+
 try "make dkms" make -s -C $TOP dkms DESTDIR="$dir"
 try "no more than sources" sources_alone
 version=$(basename "$dir"/usr/src/xroce-*)
@@ -42,6 +55,14 @@ version=${version#xroce-}
 try "of the version that the module says" grep -q "XROCE_VERSION.*\"$version\"" \
 	$TOP/include/xroce/link.h
 try "dkms add" dkms add "xroce/$version" --dkmstree "$dir/dkms" --sourcetree "$dir/usr/src"
+rdma=(INFINIBAND=m INFINIBAND_USER_ACCESS=m)
+try "a kernel that is too old is left out" left_out 6.11.9-amd64 "${rdma[@]}"
+try "one without RDMA" left_out 6.12.1-amd64 INFINIBAND=m
+try "one with PREEMPT_RT and without a lock for it" left_out 6.18.0-rt-amd64 "${rdma[@]}" \
+	PREEMPT_RT=y
+try "one with it is not" eval '! left_out 6.18.0-rt-amd64 "${rdma[@]}" PREEMPT_RT=y \
+	PREEMPT_RT_NEEDS_BH_LOCK=y'
+try "nor an older one" eval '! left_out 6.12.1-rt-amd64 "${rdma[@]}" PREEMPT_RT=y'
 if [ -n "${XROCE_ALL:-}" ]; then
 	try "dkms install" by_dkms install "xroce/$version"
 	try "the module" made xroce

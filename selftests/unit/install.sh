@@ -12,6 +12,7 @@ for built in kmod/xroce.ko kmod/xroce_bell.ko bpf/xroce.bpf.o rdmatool/rdmatool;
 	[ -e "$TOP"/$built ] || skip_all "$built is not built"
 done
 dir=$(mktemp -d)
+lib=$(realpath /lib)
 trap 'rm -rf "$dir"' EXIT
 
 in_place() { make -s -C "$TOP" DESTDIR="$dir" "$@"; }
@@ -25,10 +26,16 @@ there() {
 }
 
 alias_there() {
-	modinfo -F alias "$dir"/lib/modules/*/updates/xroce.ko |
+	modinfo -F alias "$dir$lib"/modules/*/updates/xroce.ko |
 		grep -qx rdma-link-xroce
 }
-nothing_left() { [ -z "$(find "$dir" ! -type d -print)" ]; }
+all_may_read() {
+	! find "$dir" -mindepth 1 ! -type l ! -perm -444 | grep .
+}
+by_hardened() { (umask 077 && "$@"); }
+nothing_left() {
+	[ "$(find "$dir" ! -type d -print)" = "$dir/usr/src/xroce-own/README.md" ]
+}
 
 # pkg-config knows nothing there
 left_behind() {
@@ -37,9 +44,15 @@ left_behind() {
 		grep -q 'pkg-config knows no libdir' <<<"$said"
 }
 
-try "make install" in_place install
-try "the module" there 'lib/modules/*/updates/xroce.ko'
-try "the module of its doorbells" there 'lib/modules/*/updates/xroce_bell.ko'
+# somebody's own, which DKMS knows nothing of
+mkdir -p "$dir/usr/src/xroce-own"
+echo work >"$dir/usr/src/xroce-own/README.md"
+try "make install" by_hardened in_place install
+try "the module" there "$lib/modules/*/updates/xroce.ko"
+try "the module of its doorbells" there "$lib/modules/*/updates/xroce_bell.ko"
+try "in no /lib of their own, which would be unpacked over the host's" \
+	eval '[ "$lib" = /lib ] || [ ! -e "$dir/lib" ]'
+try "whoever made it, all may read it" all_may_read
 try "is loaded by rdma link add" alias_there
 try "the provider" there 'usr/lib/*/libibverbs/libxroce-rdmav*.so'
 try "is named to libibverbs" grep -qx 'driver xroce' \

@@ -136,6 +136,18 @@ try "the manual tells of each field of qp" each_field_told
 try "completes keys" offers "cwnd-init cwnd-max cnp-gap" tune set xt0
 try "completes XDP modes" offers "off generic native auto" link set xt0 xdp
 try "completes filters of capture" offers "qp peer opcode verdict dir -w -c -t" capture xt0
+# A device's name may be anything: whoever had it in a container has chosen it
+# shellcheck disable=SC2317 # called by the completion
+cd() { [ "$1" = /sys/class/net ] && builtin cd "$dir/net" || return; }
+mkdir "$dir/net"
+touch "$dir/net/\$(id>ran)" "$dir/net/eth0"
+completes link add x netdev ""
+unset -f cd
+try "completes a name that is a command" has eth0 '\$\(id\>ran\)'
+try "and does not run it" eval '[ ! -e ran ] && [ ! -e "$dir/net/ran" ]'
+try "completes behind an option's value" offers "$(commands link)" --netns x link
+try "and where options are together" offers "$(commands link)" -jn x link
+try "completes long options" offers "--json --netns --batch --help" ""
 try "completes options of stat" offers "--watch -c -t" stat show xt0
 try "completes fields of stat" offers "dev lqpn type pid comm --watch" stat qp
 tap_end

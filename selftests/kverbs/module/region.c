@@ -341,6 +341,45 @@ int kv_test_list(void)
 	       kv_same(&kv_b, 6 * PAGE_SIZE, 6 * PAGE_SIZE + 8, 8);
 }
 
+/*
+ * As of a consumer that waits no longer: its registration is still posted, behind the end
+ * of a key that waits for a SEND of that key's memory, when the region ends.
+ */
+int kv_test_reg_ended(void)
+{
+	struct ib_sge sge = { .length = 64 };
+	struct ib_send_wr send = {
+		.wr_id = 15, .opcode = IB_WR_SEND, .sg_list = &sge, .num_sge = 1,
+	};
+	struct ib_send_wr inv = { .wr_id = 16, .opcode = IB_WR_LOCAL_INV };
+	struct ib_reg_wr reg = {
+		.wr = { .wr_id = 17, .opcode = IB_WR_REG_MR, .send_flags = IB_SEND_SIGNALED },
+		.access = IB_ACCESS_LOCAL_WRITE,
+	};
+	int err = kv_register(&kv_a, 1, IB_ACCESS_LOCAL_WRITE);
+
+	if (err)
+		return err;
+	reg.mr = ib_alloc_mr(kv_a.pd, IB_MR_TYPE_MEM_REG, 1);
+	if (IS_ERR(reg.mr))
+		return kv_fail("a region: %ld", PTR_ERR(reg.mr));
+	if (ib_map_mr_sg(reg.mr, kv_a.sg, 1, NULL, PAGE_SIZE) != 1)
+		err = kv_fail("ib_map_mr_sg");
+	reg.key = reg.mr->rkey;
+	sge.addr = kv_a.mr->iova;
+	sge.lkey = kv_a.mr->lkey;
+	inv.ex.invalidate_rkey = kv_a.mr->rkey;
+	send.next = &inv;
+	inv.next = &reg.wr;
+	err = err ?: kv_send(&kv_a, &send);
+	kv_a.registered = false;
+	ib_dereg_mr(reg.mr);
+	/* Its memory is another's, once readers are gone */
+	rcu_barrier();
+	return err ?: kv_recv(&kv_b, 18, 0, 64) ?: kv_done(&kv_b, 18, IB_WC_SUCCESS, NULL) ?:
+	       kv_done(&kv_a, 17, IB_WC_MW_BIND_ERR, NULL) ?: kv_connect();
+}
+
 /* The first that cannot be is named, and nothing from it on is done. */
 int kv_test_bad_wr(void)
 {
