@@ -17,12 +17,11 @@
 #define MAX_TABLES	64
 #define MAX_CHAINS	512
 #define MAX_LOOKUPS	64
-#define NFT_NAME	64
 #define REGS		32
 
 /* An accepting rule of one table does not undo the dropping one of another. */
 struct table {
-	char name[NFT_NAME];
+	char name[NFT_NAME_MAXLEN];
 	int family;
 	bool drops_all;		/* what no rule accepts */
 	bool accepts_port;
@@ -31,7 +30,7 @@ struct table {
 
 /* Those with a hook; others are called by them, or by nobody. */
 struct chain {
-	char name[NFT_NAME];
+	char name[NFT_NAME_MAXLEN];
 	const struct table *table;
 	bool receives;
 };
@@ -44,7 +43,7 @@ struct rule {
 	bool drops;
 	bool accepts;
 	bool surely;		/* packets that are received come to its chain */
-	char set[NFT_NAME];	/* which the port is looked up in, or "" */
+	char set[NFT_NAME_MAXLEN];	/* which the port is looked up in, or "" */
 	bool not_in;
 	struct table *table;
 };
@@ -75,18 +74,18 @@ static u32 get_be32(const struct nlattr *a)
 	return a && nla_len(a) >= 4 ? ntohl(nla_get_u32(a)) : 0;
 }
 
-static const char *get_name(char buf[NFT_NAME], const struct nlattr *a)
+static const char *get_name(char buf[NFT_NAME_MAXLEN], const struct nlattr *a)
 {
 	buf[0] = 0;
 	if (a)
-		nla_strlcpy(buf, a, NFT_NAME);
+		nla_strlcpy(buf, a, NFT_NAME_MAXLEN);
 	return buf;
 }
 
 /* NULL: not one of ours to look at, or there are too many. */
 static struct table *get_table(struct nft_walk *w, int family, const struct nlattr *name)
 {
-	char buf[NFT_NAME];
+	char buf[NFT_NAME_MAXLEN];
 	struct table *t;
 
 	if (family != NFPROTO_INET && family != NFPROTO_IPV4 && family != NFPROTO_IPV6 &&
@@ -138,7 +137,7 @@ static const struct chain *find_chain(const struct nft_walk *w, const struct tab
 				      const struct nlattr *name)
 {
 	const struct chain *c;
-	char buf[NFT_NAME];
+	char buf[NFT_NAME_MAXLEN];
 
 	get_name(buf, name);
 	for (c = w->chain; c < w->chain + w->chains; c++)
@@ -244,7 +243,7 @@ static void see_lookup(struct rule *r, enum loaded what, struct nlattr **data)
 static void see_expr(struct nlattr *elem, struct rule *r, enum loaded *reg)
 {
 	struct nlattr *tb[NFTA_EXPR_MAX + 1], *data[16];
-	char name[NFT_NAME];
+	char name[NFT_NAME_MAXLEN];
 
 	if (nla_parse_nested(tb, NFTA_EXPR_MAX, elem, NULL) || !tb[NFTA_EXPR_NAME])
 		return;

@@ -379,7 +379,7 @@ static void restore_tune(struct saved *s, const struct xlink *xl)
 static void restore_steer(struct saved *s, const char *is)
 {
 	char steer[] = "steer", off[] = "off";
-	char *args[] = { s->name, steer, *s->steer ? s->steer : off };
+	char *args[3] = { s->name, steer, *s->steer ? s->steer : off };
 
 	if (strcmp(is, s->steer))
 		link_set(3, args);
