@@ -170,7 +170,7 @@ bug wrong-msn resp 'rd->msn = xroce_psn_add(qp->hot.msn, 1);' \
 bug no-ackreq req 'if (signalled || req->asking' 'if (req->asking'
 
 # a device without room, and a QP changed in SQD
-bug room-never comp ' && (!qp->full || !xroce_qp_sends(qp)))' ')'
+bug room-never comp ' && !qp->full))' '))'
 bug room-late tx '\t\t\txroce_room(qp);' '\t\t\tqp->full = 0;'
 bug room-expired tx '\tif (req->waiting && ' '\tif (!req->waiting)\n\t\treturn;\n\tif ('
 bug crowd-starved tx '++qp->answers > XROCE_BATCH' 'false'
