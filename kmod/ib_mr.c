@@ -417,7 +417,7 @@ static int kmr_set_page(struct ib_mr *ib, u64 addr)
 	return 0;
 }
 
-/* While the region is invalid, as its consumer knows: nobody looks at the list. */
+/* Nobody looks while it is invalid. Before LOCAL_INV is done (SRP) its old key leads here. */
 static int xroce_ib_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int n,
 			      unsigned int *offset)
 {
