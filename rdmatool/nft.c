@@ -38,7 +38,7 @@ struct chain {
 /* What a rule comes to, as far as it concerns the port. */
 struct rule {
 	bool port;		/* it asks for ours */
-	bool other;		/* and gets what is not ours alone */
+	bool other;		/* it asks for what ours is not */
 	bool asks;		/* for anything besides UDP and the port */
 	bool drops;
 	bool accepts;
@@ -127,8 +127,8 @@ static void on_chain(struct nlmsghdr *nlh, void *arg)
 	c->receives = t->family == NFPROTO_NETDEV ? num == NF_NETDEV_INGRESS :
 		      num == NF_INET_PRE_ROUTING || num == NF_INET_LOCAL_IN ||
 		      (t->family == NFPROTO_INET && num == NF_INET_INGRESS);
-	if (c->receives && get_be32(tb[NFTA_CHAIN_POLICY]) == NF_DROP &&
-	    tb[NFTA_CHAIN_POLICY])
+	if (c->receives && tb[NFTA_CHAIN_POLICY] &&
+	    get_be32(tb[NFTA_CHAIN_POLICY]) == NF_DROP)
 		t->drops_all = true;
 }
 
@@ -240,6 +240,13 @@ static void see_lookup(struct rule *r, enum loaded what, struct nlattr **data)
 	r->not_in = get_be32(data[NFTA_LOOKUP_FLAGS]) & NFT_LOOKUP_F_INV;
 }
 
+/* What is not known here may have loaded any register, or changed what is in it. */
+static void see_other(struct rule *r, enum loaded *reg)
+{
+	r->asks = true;
+	memset(reg, 0, REGS * sizeof(*reg));
+}
+
 static void see_expr(struct nlattr *elem, struct rule *r, enum loaded *reg)
 {
 	struct nlattr *tb[NFTA_EXPR_MAX + 1], *data[16];
@@ -270,7 +277,7 @@ static void see_expr(struct nlattr *elem, struct rule *r, enum loaded *reg)
 	else if (!strcmp(name, "reject"))
 		r->drops = true;
 	else if (strcmp(name, "counter") && strcmp(name, "log"))
-		r->asks = true;
+		see_other(r, reg);
 }
 
 /* Whose every condition is known. */
@@ -374,16 +381,15 @@ int nft_look(struct seen *seen)
 	struct nft_walk w = { .seen = seen };
 	const struct table *t;
 	struct rule *r;
-	int err;
+	int err, in;
 
 	err = nl_ask(NETLINK_NETFILTER, nft_msg(NFT_MSG_GETCHAIN, 0), on_chain, &w) ?:
 	      nl_ask(NETLINK_NETFILTER, nft_msg(NFT_MSG_GETRULE, 0), on_rule, &w);
 	for (r = w.lookup; !err && r < w.lookup + w.lookups; r++) {
-		err = in_set(r->table, r->set);
-		if (err < 0)
-			break;
-		r->port = err != r->not_in;
-		err = 0;
+		in = in_set(r->table, r->set);
+		if (in < 0)
+			return in;
+		r->port = in != r->not_in;
 		if (r->port)
 			take_rule(&w, r);
 	}

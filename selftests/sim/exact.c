@@ -475,6 +475,20 @@ static u32 take_room(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 	return n;
 }
 
+/* A region that nothing names, made invalid: begun, and posted with what comes next. */
+static struct sim_region *post_inv(struct sim_ep *ep)
+{
+	struct sim_region *r = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
+
+	r->mr.kind = XROCE_MR_FAST;
+	*sim_sq_slot(ep) = (struct xroce_send_wqe) {
+		.opcode = XROCE_WR_LOCAL_INV,
+		.inv_rkey = r->mr.key,
+	};
+	ep->sq_prod++;
+	return r;
+}
+
 /*
  * A work request that sends nothing, and behind it a READ, answered before all of
  * its burst is with the device: the answer finds that one done.
@@ -501,13 +515,7 @@ static void run_local(u64 seed)
 	narrow = ep;
 	W->take = take_room;
 	for (i = 0; i < 3; i++) {
-		r = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
-		r->mr.kind = XROCE_MR_FAST;
-		*sim_sq_slot(ep) = (struct xroce_send_wqe) {
-			.opcode = XROCE_WR_LOCAL_INV,
-			.inv_rkey = r->mr.key,
-		};
-		ep->sq_prod++;
+		r = post_inv(ep);
 		opt.wr = XROCE_WR_RDMA_READ;
 		opt.len = sim_range(1, ep->mtu);
 		opt.more = true;
@@ -531,7 +539,8 @@ static void run_local(u64 seed)
 
 /*
  * Regions made invalid beside WRITEs that have nothing to do with them, as storage does:
- * all are done in one round trip; and one behind a WRITE of its memory waits for that.
+ * all are done in one round trip. That one behind what names its memory waits for that
+ * is for every world with keys to see (executed(), in keys.c).
  */
 static void run_local_beside(u64 seed)
 {
@@ -549,14 +558,8 @@ static void run_local_beside(u64 seed)
 	c = sim_pair(&cfg);
 	ep = &c->ep[0];
 	for (i = 0; i < ARRAY_SIZE(r); i++) {
-		r[i] = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
-		r[i]->mr.kind = XROCE_MR_FAST;
 		sim_check(sim_post(ep, &opt), "no room");
-		*sim_sq_slot(ep) = (struct xroce_send_wqe) {
-			.opcode = XROCE_WR_LOCAL_INV,
-			.inv_rkey = r[i]->mr.key,
-		};
-		ep->sq_prod++;
+		r[i] = post_inv(ep);
 	}
 	opt.more = false;
 	sim_check(sim_post(ep, &opt), "no room");

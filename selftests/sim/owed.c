@@ -5,6 +5,7 @@
  * device.
  */
 #include "sim.h"
+#include "lost.h"
 
 static struct {
 	u32 how;		/* destroyed, to ERR, to RESET, or by a packet */
@@ -573,14 +574,6 @@ static void reset_owing(void *arg)
 	sim_ep_state(ep, XROCE_QPS_RESET);
 }
 
-static bool drop_ours(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
-{
-	(void)buf;
-	(void)len;
-	(void)p;
-	return from == &from->conn->ep[0];
-}
-
 /* No retries are left, and nothing fails but what is in error. */
 static void run_reset_timer(u64 seed)
 {
@@ -596,7 +589,7 @@ static void run_reset_timer(u64 seed)
 	ep->expect_err = true;
 	ep->peer->expect_err = true;
 	end.who = ep;
-	W->drop = drop_ours;
+	sim_drop(ep, XROCE_OP_REQUEST, 0, ~0u);
 	post(ep, XROCE_WR_RDMA_WRITE, false);
 	sim_at(sim_now(), SIM_EV_FN, reset_owing, ep, 0);
 	post(ep->peer, XROCE_WR_RDMA_WRITE, false);

@@ -183,6 +183,8 @@ ruled "what others send" warn "some of UDP port 4791" 0 \
 	"in ip saddr != 10.0.0.0/8 udp dport 4791 drop"
 ruled "all but who is accepted" warn "some of UDP port 4791" 0 \
 	"in ip saddr 10.0.0.0/8 udp dport 4791 accept" "in udp dport 4791 drop"
+ruled "what is asked of it between" warn "some of UDP port 4791" 0 \
+	"in meta l4proto udp ct direction original udp dport 4791 drop"
 ruled "where nobody may come" warn "some of UDP port 4791" 0 "uncalled udp dport 4791 drop"
 ruled "what is forwarded" ok "not filtered" 0 "through udp dport 4791 drop"
 ruled "TCP's is dropped" ok "not filtered" 0 "in tcp dport 4791 drop"
