@@ -215,17 +215,20 @@ static void kmr_free(struct xroce_kmr *kmr)
 	if (kmr->attach)
 		mr_unmap_dmabuf(kmr);
 	else
-		kvfree(kmr->mr.page);
+		kvfree(kmr->list ?: kmr->mr.page);
 	if (kmr->umem)
 		ib_umem_release(kmr->umem);
 	kfree_rcu(kmr, rcu);
 }
 
-/* Let it be found: the last that can fail. */
-static struct ib_mr *kmr_publish(struct xroce_kmr *kmr)
+/* Let it be found, the last that can fail; or else @err: that it has no memory. */
+static struct ib_mr *kmr_publish(struct xroce_kmr *kmr, int err)
 {
-	int err = xroce_table_reserve(&xroce_mrs, &kmr->entry, kmr->link);
-
+	if (err) {
+		kfree(kmr);
+		return ERR_PTR(err);
+	}
+	err = xroce_table_reserve(&xroce_mrs, &kmr->entry, kmr->link);
 	if (err) {
 		kmr_free(kmr);
 		return ERR_PTR(err);
@@ -281,17 +284,11 @@ static struct ib_mr *xroce_ib_reg_user_mr(struct ib_pd *pd, u64 start,
 					  struct ib_udata *udata)
 {
 	struct xroce_kmr *kmr = kmr_alloc_user(pd, length, iova, access);
-	int err;
 
 	if (IS_ERR(kmr))
 		return ERR_CAST(kmr);
 	kmr->umem = mr_pin(pd->device, &kmr->mr, start, length, access);
-	err = PTR_ERR_OR_ZERO(kmr->umem);
-	if (err) {
-		kfree(kmr);
-		return ERR_PTR(err);
-	}
-	return kmr_publish(kmr);
+	return kmr_publish(kmr, PTR_ERR_OR_ZERO(kmr->umem));
 }
 
 static struct ib_mr *xroce_ib_reg_dmabuf(struct ib_pd *pd, u64 offset,
@@ -302,16 +299,10 @@ static struct ib_mr *xroce_ib_reg_dmabuf(struct ib_pd *pd, u64 offset,
 					 struct uverbs_attr_bundle *attrs)
 {
 	struct xroce_kmr *kmr = kmr_alloc_user(pd, length, iova, access);
-	int err;
 
 	if (IS_ERR(kmr))
 		return ERR_CAST(kmr);
-	err = mr_map_dmabuf(kmr, fd, offset, length, access);
-	if (err) {
-		kfree(kmr);
-		return ERR_PTR(err);
-	}
-	return kmr_publish(kmr);
+	return kmr_publish(kmr, mr_map_dmabuf(kmr, fd, offset, length, access));
 }
 
 /* Under the same key. Should it fail, the region is as it was. */
@@ -399,12 +390,11 @@ static struct ib_mr *xroce_ib_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u
 	if (!kmr)
 		return ERR_PTR(-ENOMEM);
 	kmr->max_pages = max_pages;
-	kmr->mr.page = kvcalloc(max_pages, sizeof(void *), GFP_KERNEL_ACCOUNT);
-	if (!kmr->mr.page) {
-		kfree(kmr);
-		return ERR_PTR(-ENOMEM);
-	}
-	return kmr_publish(kmr);
+	kmr->list = kvcalloc(2 * max_pages, sizeof(void *), GFP_KERNEL_ACCOUNT);
+	kmr->listed = kmr->list;
+	kmr->mr.page = kmr->list;
+	kmr->mr.spare = kmr->list + max_pages;
+	return kmr_publish(kmr, kmr->list ? 0 : -ENOMEM);
 }
 
 static int kmr_set_page(struct ib_mr *ib, u64 addr)
@@ -413,15 +403,18 @@ static int kmr_set_page(struct ib_mr *ib, u64 addr)
 
 	if (kmr->pages == kmr->max_pages)
 		return -ENOMEM;
-	kmr->mr.page[kmr->pages++] = (void *)(uintptr_t)addr;
+	kmr->listed[kmr->pages++] = (void *)(uintptr_t)addr;
 	return 0;
 }
 
-/* Nobody looks while it is invalid. Before LOCAL_INV is done (SRP) its old key leads here. */
+/* Into the list that is not in use: SRP and iSER do not wait until LOCAL_INV is done. */
 static int xroce_ib_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int n,
 			      unsigned int *offset)
 {
-	to_kmr(ib)->pages = 0;
+	struct xroce_kmr *kmr = to_kmr(ib);
+
+	kmr->listed = READ_ONCE(kmr->mr.spare);
+	kmr->pages = 0;
 	return ib_sg_to_pages(ib, sg, n, offset, kmr_set_page);
 }
 
@@ -445,7 +438,7 @@ static int xroce_ib_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
 	kmr = kmr_alloc(ib->pd, ib->type == IB_MW_TYPE_1 ? XROCE_MW_1 : XROCE_MW_2);
 	if (!kmr)
 		return -ENOMEM;
-	mr = kmr_publish(kmr);
+	mr = kmr_publish(kmr, 0);
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);
 	container_of(ib, struct xroce_ibmw, ib)->kmr = kmr;

@@ -110,7 +110,7 @@ static int put_inline(struct xroce_send_wqe *wqe, const struct ib_send_wr *wr, u
 	return 0;
 }
 
-/* The list of pages is the region's, and stays so until it is invalid again. */
+/* The list of pages is the region's, and stays as it is until it is invalid again. */
 static int put_reg(struct xroce_send_wqe *wqe, const struct ib_reg_wr *wr)
 {
 	struct xroce_kmr *kmr = to_kmr(wr->mr);
@@ -119,7 +119,7 @@ static int put_reg(struct xroce_send_wqe *wqe, const struct ib_reg_wr *wr)
 	if (kmr->mr.kind != XROCE_MR_FAST || wr->mr->length > U32_MAX ||
 	    !is_power_of_2(wr->mr->page_size) || ib_check_mr_access(wr->mr->device, wr->access))
 		return -EINVAL;
-	wqe->reg.mr = (uintptr_t)&kmr->mr;
+	wqe->reg.page = (uintptr_t)kmr->listed;
 	wqe->reg.iova = wr->mr->iova;
 	wqe->reg.length = wr->mr->length;
 	wqe->reg.page_shift = ilog2(wr->mr->page_size);

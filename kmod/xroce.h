@@ -331,7 +331,8 @@ struct xroce_ibah {
  * @link, @pdn: whose it is, and a window's protection domain's number
  * @umem: the user's memory that is pinned for it, or NULL
  * @attach, @map: to another device's memory, and where it is mapped; or NULL
- * @pages, @max_pages: fast registration: pages listed, and room for them
+ * @list: fast registration: its two lists of pages
+ * @listed, @pages, @max_pages: the one that was filled last, with how many, and room
  */
 struct xroce_kmr {
 	struct ib_mr ib;
@@ -342,6 +343,8 @@ struct xroce_kmr {
 	struct ib_umem *umem;
 	struct dma_buf_attachment *attach;
 	struct iosys_map map;
+	void **list;
+	void **listed;
 	u32 pages;
 	u32 max_pages;
 	struct rcu_head rcu;

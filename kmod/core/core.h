@@ -90,6 +90,7 @@ enum xroce_key_state {
  * @iova: first address as peers and work requests name it
  * @offset: bytes of the first block before @iova
  * @page: kernel addresses of the blocks, 1 << @page_shift bytes each
+ * @spare: XROCE_MR_FAST: a list as long, for the next registration
  * @parent: of a window that is bound: the region, which @page is of
  * @windows: windows bound to it, -1: and none may be any more
  *
@@ -104,10 +105,9 @@ struct xroce_mr {
 	u8 page_shift;
 	u32 qpn;
 	const void *pd;
-	u64 iova;
-	u64 length;
+	u64 iova, length;
 	u64 offset;
-	void **page;
+	void **page, **spare;
 	struct xroce_mr *parent;
 	atomic_t windows;
 };

@@ -41,15 +41,19 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 	return done;
 }
 
-/* Its pages have been listed by the consumer, who waits until it is invalid. */
+/* Its pages have been listed by the consumer, who lists no others until it is done. */
 static bool xroce_local_reg(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {
 	struct xroce_mr *mr = xroce_env_mr(qp->dev, wqe->reg.key);
+	void **page = (void **)(uintptr_t)wqe->reg.page;
 
-	/* Its owner may have ended it since. */
-	if (!mr || (uintptr_t)mr != wqe->reg.mr || mr->pd != qp->pd ||
+	/* Its owner may have ended the one that they are of. */
+	if (!mr || mr->pd != qp->pd ||
+	    (page != READ_ONCE(mr->page) && page != READ_ONCE(mr->spare)) ||
 	    !xroce_mr_claim(mr, XROCE_KEY_INVALID))
 		return false;
+	if (page != mr->page)
+		swap(mr->page, mr->spare);
 	mr->key = wqe->reg.key;
 	mr->access = wqe->reg.access;
 	mr->iova = wqe->reg.iova;

@@ -561,6 +561,58 @@ static void run_inv_again(u64 seed)
 	sim_world_free();
 }
 
+static void post_reg(struct sim_ep *ep, const struct xroce_mr *mr, void **page)
+{
+	struct xroce_send_wqe *w = sim_sq_slot(ep);
+
+	w->opcode = XROCE_WR_REG_MR;
+	w->flags = XROCE_WR_SIGNALED;
+	w->reg.page = (uintptr_t)page;
+	w->reg.iova = mr->iova;
+	w->reg.length = mr->length;
+	w->reg.page_shift = mr->page_shift;
+	w->reg.key = mr->key;
+	w->reg.access = mr->access;
+	ep->sq_prod++;
+	sim_sq_push(ep, false);
+	sim_run_until(sim_now() + SIM_MS);
+}
+
+/* A region is registered by the list that was filled for it, of its two, and no other. */
+static void run_reg_lists(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep = &sim_pair(&cfg)->ep[0];
+	struct sim_region *r, *gone;
+	void **page;
+	u32 i;
+
+	(void)seed;
+	W->checks_off = true;
+	ep->qp.req.trusted = true;
+	r = sim_region_new(ep->node, 64, REMOTE, sim_ep_pd(ep));
+	gone = sim_region_new(ep->node, 64, REMOTE, sim_ep_pd(ep));
+	r->mr.kind = XROCE_MR_FAST;
+	r->mr.spare = r->mr.page + r->nblk;
+	for (i = 0; i < 6; i++) {
+		page = sim_chance(5000) ? r->mr.page : r->mr.spare;
+		post_inv(ep, XROCE_WR_LOCAL_INV, r->mr.key);
+		post_reg(ep, &r->mr, page);
+		sim_check(r->mr.state == XROCE_KEY_VALID && r->mr.page == page,
+			  "key state %u, by the %s list", r->mr.state,
+			  r->mr.page == page ? "right" : "other");
+	}
+	post_inv(ep, XROCE_WR_LOCAL_INV, r->mr.key);
+	post_reg(ep, &r->mr, gone->mr.page);
+	sim_check(ep->qp.hot.state == XROCE_QPS_ERR && r->mr.state == XROCE_KEY_INVALID &&
+		  (r->mr.page == page || r->mr.spare == page),
+		  "by another's list: QP state %u, key state %u", ep->qp.hot.state, r->mr.state);
+	/* as it is freed */
+	if (r->mr.page > r->mr.spare)
+		swap(r->mr.page, r->mr.spare);
+	sim_world_free();
+}
+
 static void run_errors(u64 seed)
 {
 	u32 i;
@@ -783,6 +835,7 @@ const struct sim_scenario sim_error_scenarios[] = {
 	  20 },
 	{ "flush-timer", "a timer ends a QP that has much to flush", run_flush_timer, 0, 4 },
 	{ "inv-again", "a region is ended by two", run_inv_again, 0, 40 },
+	{ "reg-lists", "a region is registered by a list of its own", run_reg_lists, 0, 40 },
 	{ "errors-bad", "the same on a bad network", run_errors_bad, 0, 20 },
 	{ "too-many", "more READs outstanding than agreed", run_too_many, 0,
 	  50 },

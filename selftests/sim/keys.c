@@ -39,6 +39,7 @@ void sim_keys_new(struct sim_ep *ep)
 		if (k->r.mr.kind == XROCE_MR_FAST) {
 			k->of = sim_chance(5000) ? ep->loc : k->of;
 			k->r.mr.page = k->of->mr.page;
+			k->r.mr.spare = k->of->mr.page + k->of->nblk;
 			k->r.mr.page_shift = k->of->mr.page_shift;
 		}
 		k->now.key = k->plan.key = k->r.mr.key;
@@ -55,7 +56,7 @@ static bool is_so(const struct sim_key *k, const struct sim_bind *b)
 	if (mr->key != b->key || valid != b->valid)
 		return false;
 	return !b->valid || (mr->iova == b->iova && mr->length == b->len &&
-			     mr->access == b->access &&
+			     mr->access == b->access && (!b->page || mr->page == b->page) &&
 			     mr->offset == k->of->mr.offset + b->off);
 }
 
@@ -318,8 +319,9 @@ static void plan_reg(struct sim_key *k, struct sim_bind *b,
 	b->key = next_key(b->key);
 	b->access = RIGHTS;
 	b->valid = true;
+	b->page = mr->page + (sim_below(2) ? k->of->nblk : 0);
 	w->opcode = XROCE_WR_REG_MR;
-	w->reg.mr = (uintptr_t)&k->r.mr;
+	w->reg.page = (uintptr_t)b->page;
 	w->reg.iova = b->iova;
 	w->reg.length = b->len;
 	w->reg.page_shift = mr->page_shift;

@@ -61,9 +61,10 @@ struct sim_region *sim_region_new(struct sim_node *n, u64 len, u32 access,
 		mr->iova = -len & ~7ull;
 	mr->state = XROCE_KEY_VALID;
 	r->nblk = DIV_ROUND_UP(mr->offset + len, size);
-	mr->page = calloc(r->nblk, sizeof(void *));
+	/* twice: what is registered by a work request may be of either list */
+	mr->page = calloc(2 * r->nblk, sizeof(void *));
 	for (i = 0; i < r->nblk; i++) {
-		mr->page[i] = malloc(size);
+		mr->page[i] = mr->page[r->nblk + i] = malloc(size);
 		memset(mr->page[i], GUARD, size);
 	}
 	r->shadow = malloc(len);

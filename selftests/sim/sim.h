@@ -171,9 +171,9 @@ struct sim_bind {
 	bool valid;
 	u32 key;
 	u32 access;
-	u64 off;
-	u64 len;
+	u64 off, len;
 	u64 iova;
+	void **page;		/* the list of its blocks; NULL: not looked at */
 	struct sim_key *to;	/* a window of that, NULL: of the region */
 };
 

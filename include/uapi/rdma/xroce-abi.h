@@ -137,7 +137,7 @@ struct xroce_send_wqe {
 			__u32 access;	/* enum ib_uverbs_access_flags */
 		} bind;
 		struct {		/* kernel consumers only */
-			__aligned_u64 mr;
+			__aligned_u64 page;
 			__aligned_u64 iova;
 			__u32 length;
 			__u32 page_shift;

@@ -73,6 +73,7 @@ int kv_test_keys(void);
 int kv_test_rights(void);
 int kv_test_send_inv(void);
 int kv_test_list(void);
+int kv_test_map_early(void);
 int kv_test_reg_ended(void);
 int kv_test_bad_wr(void);
 int kv_test_irqs_off(void);

@@ -209,6 +209,7 @@ static const struct {
 	{ "rights", kv_test_rights },
 	{ "SEND that invalidates", kv_test_send_inv },
 	{ "registered, used and ended by one list", kv_test_list },
+	{ "mapped before its key has ended", kv_test_map_early },
 	{ "registered after its region's end", kv_test_reg_ended },
 	{ "the bad one of a list", kv_test_bad_wr },
 	{ "posted with interrupts off", kv_test_irqs_off },

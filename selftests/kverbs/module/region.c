@@ -344,6 +344,52 @@ int kv_test_list(void)
 }
 
 /*
+ * As SRP and iSER do: pages for the next registration are mapped while the end of the key
+ * before is only posted, here behind a SEND of its memory that waits to be received.
+ */
+int kv_test_map_early(void)
+{
+	struct ib_sge sge[2] = { { .length = 64 }, { .length = 64 } };
+	struct ib_send_wr send[2] = {
+		{ .wr_id = 80, .opcode = IB_WR_SEND, .sg_list = &sge[0], .num_sge = 1 },
+		{ .wr_id = 83, .opcode = IB_WR_SEND, .sg_list = &sge[1], .num_sge = 1,
+		  .send_flags = IB_SEND_SIGNALED },
+	};
+	struct ib_send_wr inv = { .wr_id = 81, .opcode = IB_WR_LOCAL_INV };
+	struct ib_reg_wr reg = {
+		.wr = { .wr_id = 82, .opcode = IB_WR_REG_MR, .next = &send[1] },
+		.mr = kv_a.mr,
+		.access = IB_ACCESS_LOCAL_WRITE,
+	};
+	int err = kv_register(&kv_a, 1, IB_ACCESS_LOCAL_WRITE);
+
+	if (err)
+		return err;
+	kv_fill(&kv_a, 0, PAGE_SIZE, 10);
+	kv_fill(&kv_a, PAGE_SIZE, 2 * PAGE_SIZE, 11);
+	sge[0].addr = kv_a.mr->iova;
+	sge[0].lkey = kv_a.mr->lkey;
+	inv.ex.invalidate_rkey = kv_a.mr->rkey;
+	send[0].next = &inv;
+	err = kv_send(&kv_a, &send[0]);
+	if (err)
+		return err;
+	if (ib_map_mr_sg(kv_a.mr, &kv_a.sg[1], 1, NULL, PAGE_SIZE) != 1)
+		return kv_fail("ib_map_mr_sg");
+	ib_update_fast_reg_key(kv_a.mr, (u8)kv_a.mr->rkey + 1);
+	reg.key = kv_a.mr->rkey;
+	sge[1].addr = kv_a.mr->iova;
+	sge[1].lkey = kv_a.mr->lkey;
+	return kv_send(&kv_a, &reg.wr) ?:
+	       kv_recv(&kv_b, 84, 0, 64) ?: kv_recv(&kv_b, 85, PAGE_SIZE, 64) ?:
+	       kv_done(&kv_b, 84, IB_WC_SUCCESS, NULL) ?:
+	       kv_done(&kv_b, 85, IB_WC_SUCCESS, NULL) ?:
+	       kv_done(&kv_a, 83, IB_WC_SUCCESS, NULL) ?:
+	       kv_same(&kv_b, 0, 64, 10) ?:
+	       kv_same(&kv_b, PAGE_SIZE, PAGE_SIZE + 64, 11);
+}
+
+/*
  * As of a consumer that waits no longer: its registration is still posted, behind the end
  * of a key that waits for a SEND of that key's memory, when the region ends.
  */
