@@ -129,8 +129,7 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when)
 	lockdep_assert_held(&qp->lock);
 	if (qp->dead)
 		return;
-	if (hrtimer_is_queued(timer) &&
-	    ktime_to_ns(hrtimer_get_softexpires(timer)) <= (s64)when)
+	if (hrtimer_is_queued(timer) && ktime_to_ns(hrtimer_get_softexpires(timer)) <= (s64)when)
 		return;
 	now = xroce_env_now();
 	hrtimer_start_range_ns(timer, ns_to_ktime(when),

@@ -48,8 +48,7 @@ static DEFINE_PER_CPU(struct page_pool *, xroce_pools[XROCE_POOLS]);
 static u32 pool_order(u32 i)
 {
 	return i == XROCE_POOL_SMALL ? 0 :
-	       get_order(XROCE_PAGE_L3 + XROCE_CRC_ALIGN + XROCE_FRAME_MAX +
-			 XROCE_PAGE_TAIL);
+	       get_order(XROCE_PAGE_L3 + XROCE_CRC_ALIGN + XROCE_FRAME_MAX + XROCE_PAGE_TAIL);
 }
 
 /**
@@ -63,8 +62,7 @@ struct xroce_kframe *xroce_frame_page(u32 l3_len, u32 len)
 {
 	u32 l3 = XROCE_PAGE_L3 +
 		 (-(l3_len + offsetof(struct xroce_bth, apsn)) & (XROCE_CRC_ALIGN - 1));
-	u32 i = l3 + len + XROCE_PAGE_TAIL > PAGE_SIZE ?
-		XROCE_POOL_LARGE : XROCE_POOL_SMALL;
+	u32 i = l3 + len + XROCE_PAGE_TAIL > PAGE_SIZE ? XROCE_POOL_LARGE : XROCE_POOL_SMALL;
 	struct page_pool *pool = this_cpu_read(xroce_pools[i]);
 	struct xroce_kframe *kf;
 	struct xdp_frame *xdp;

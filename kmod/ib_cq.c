@@ -55,7 +55,7 @@ static int xroce_ib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *at
 	}
 	kcq->ib = ib;
 	kcq->cq.stamped = attr->flags;
-	kcq->cpu = (int)attr->comp_vector - 1;
+	kcq->cpu = attr->comp_vector ? attr->comp_vector % num_possible_cpus() : -1;
 	refcount_set(&kcq->users, 1);
 	init_completion(&kcq->gone);
 	spin_lock_init(&kcq->poll_lock);

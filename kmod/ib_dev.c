@@ -387,8 +387,8 @@ int xroce_ib_register(struct xroce_link *link, const char *name)
 	ib->phys_port_cnt = 1;
 	ib->local_dma_lkey = XROCE_LKEY_KERNEL;
 	/*
-	 * 0: where the completion arises; v: CPU v - 1 (work.c), where an interrupt
-	 * from another CPU may raise a softirq.
+	 * 0: where the completion arises; v: CPU v (work.c), the last CPU 0, where an
+	 * interrupt from another CPU may raise a softirq.
 	 */
 	ib->num_comp_vectors = IS_ENABLED(CONFIG_PREEMPT_RT) ? 1 : num_possible_cpus() + 1;
 	strscpy(ib->node_desc, "xroce", sizeof(ib->node_desc));

@@ -44,8 +44,7 @@ static int kqp_publish(struct xroce_kqp *kqp, enum ib_qp_type type)
 	if (type == IB_QPT_GSI) {
 		kqp->qp.hot.qpn = XROCE_GSI_QPN;
 		kqp->ib->qp_num = XROCE_GSI_QPN;
-		return cmpxchg((struct xroce_kqp **)&kqp->link->gsi, NULL,
-			       kqp) ? -EBUSY : 0;
+		return cmpxchg((struct xroce_kqp **)&kqp->link->gsi, NULL, kqp) ? -EBUSY : 0;
 	}
 	err = xroce_table_reserve(&xroce_qps, &kqp->entry, kqp->link);
 	if (err)
@@ -166,8 +165,7 @@ static int kqp_check_init(const struct ib_qp_init_attr *init, bool user)
 }
 
 static struct xroce_kqp *kqp_alloc(struct ib_qp *ib,
-				   const struct ib_qp_init_attr *init,
-				   bool trusted)
+				   const struct ib_qp_init_attr *init, bool trusted)
 {
 	struct xroce_link *link = to_xlink(ib->device);
 	struct xroce_kqp *kqp;

@@ -123,8 +123,7 @@ static int ksrq_resize(struct xroce_ksrq *srq, u32 max_wr, struct ib_udata *udat
 }
 
 static int xroce_ib_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
-			       enum ib_srq_attr_mask mask,
-			       struct ib_udata *udata)
+			       enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
 	struct xroce_ksrq *srq = to_ksrq(ib);
 	int err = 0;

@@ -284,8 +284,7 @@ static noinline bool xdp_parse(struct xdp_buff *xdp, struct xroce_krx *krx)
 	if (xroce_encap_parse(&e, data, end, xdp_get_buff_len(xdp)) != XROCE_ENCAP_ROCE ||
 	    e.opts || e.bth + min_t(u32, e.len, XROCE_MAX_HDR) > end)
 		return false;
-	if (((const struct udphdr *)e.l4)->check ||
-	    (e.version == 4 && ip_fast_csum(e.l3, 5)))
+	if (((const struct udphdr *)e.l4)->check || (e.version == 4 && ip_fast_csum(e.l3, 5)))
 		return false;
 	krx_init(krx, e.l3, e.bth, end, e.len);
 	krx->rx.known = this_cpu_ptr(xroce_known);

@@ -102,8 +102,7 @@ static int put_inline(struct xroce_send_wqe *wqe, const struct ib_send_wr *wr, u
 		if (wr->sg_list[i].length > max - len)
 			return -EINVAL;
 		memcpy(wqe->inline_data + len,
-		       (void *)(uintptr_t)wr->sg_list[i].addr,
-		       wr->sg_list[i].length);
+		       (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
 		len += wr->sg_list[i].length;
 	}
 	wqe->inline_len = len;

@@ -52,8 +52,11 @@ static struct sk_buff *frame_give_up(struct xroce_kqp *kqp, struct xroce_frame *
 	skb->dev = kqp->link->ndev;
 	/* A VLAN under the link makes the tag's priority of it. */
 	skb->priority = f->prio ?: rt_tos2priority(xroce_l3_dsfield(skb->data));
-	/* One transmit queue for all of a QP, so that order is kept. */
+	/* One transmit queue for all that a QP has out, so that order is kept. */
 	skb_set_hash(skb, hash_32(kqp->qp.hot.qpn, 32), PKT_HASH_TYPE_L4);
+#ifdef CONFIG_XPS
+	skb->sender_cpu = kqp->tx_cpu;
+#endif
 	return skb;
 }
 
@@ -94,13 +97,15 @@ static void frame_copy(struct xroce_kqp *kqp, struct sk_buff *skb, u8 l2_len)
 	xroce_env_count(&kqp->link->dev, XROCE_CNT_TX_DROPPED, 1);
 }
 
-/* A VLAN's frame has its address, if it may be sent. */
-static noinline bool vlan_source(const struct xroce_link *link, struct vlan_ethhdr *eth)
+/* A VLAN's frame has its address, if it may be sent, and a priority of its own. */
+static noinline bool vlan_source(const struct xroce_link *link, struct vlan_ethhdr *eth, u8 prio)
 {
+	u16 vid = ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK;
 	const struct net_device *vlan;
 
+	eth->h_vlan_TCI = htons(vid | prio << VLAN_PRIO_SHIFT);
 	guard(rcu)();
-	vlan = xroce_link_vlan_rcu(link, ntohs(eth->h_vlan_TCI) & VLAN_VID_MASK);
+	vlan = xroce_link_vlan_rcu(link, vid);
 	if (vlan)
 		ether_addr_copy(eth->h_source, vlan->dev_addr);
 	return vlan;
@@ -116,7 +121,7 @@ static void frame_source(const struct xroce_link *link, struct xroce_frame *f, b
 {
 	struct ethhdr *eth = (void *)(f->seg[0].p - f->l2_len);
 
-	if (!active || (f->l2_len != ETH_HLEN && !vlan_source(link, (void *)eth)))
+	if (!active || (f->l2_len != ETH_HLEN && !vlan_source(link, (void *)eth, f->prio)))
 		f->route = XROCE_ROUTE_NONE;
 	else if (f->l2_len == ETH_HLEN)
 		ether_addr_copy(eth->h_source, link->ndev->dev_addr);
@@ -157,6 +162,10 @@ static noinline u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32
 	struct xroce_packet *trace;
 	int ret;
 
+	/* Nothing is out: of netdevs whose CPUs have a queue each, that of this one's. */
+	if (f[0]->is.kind == XROCE_FRAME_REQ && !f[0]->is.again &&
+	    f[0]->is.psn == READ_ONCE(kqp->qp.hot.una))
+		kqp->tx_cpu = raw_smp_processor_id() + 1;
 	/* Once more, with one burst: it may have got its rings meanwhile. */
 	if (kqp->xdp_stuck >= XROCE_XDP_STUCK && !time_before(jiffies, kqp->xdp_again) &&
 	    ++kqp->xdp_stuck == XROCE_XDP_AGAIN)

@@ -233,6 +233,7 @@ struct xroce_ibcq {
  * @xdp_stuck: bursts in a row of which the netdev took no XDP frame, then those of
  *	skbs instead; its sender's
  * @xdp_cpu: the CPU of which it took none
+ * @tx_cpu: 1 + the CPU whose transmit queue skbs go to; 0: the sender's; its sender's
  * @xdp_again: from when on those of skbs count, jiffies
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
  * @steered: the CPU that they go to at present, while those before are on their way
@@ -265,6 +266,7 @@ struct xroce_kqp {
 	struct xdp_frame *xdp[XROCE_BATCH];
 	u8 xdp_stuck;
 	int xdp_cpu;
+	u32 tx_cpu;
 	unsigned long xdp_again;
 	int steer_cpu;
 	int steered;

@@ -410,8 +410,10 @@ static void xroce_uninit_device(struct verbs_device *vdev)
 	free(vdev);
 }
 
+/* The name is for who has no netlink, as of services that may not have its sockets. */
 static const struct verbs_match_ent xroce_match[] = {
 	VERBS_DRIVER_ID(XROCE_DRIVER_ID),
+	VERBS_NAME_MATCH("xroce", NULL),
 	{}
 };
 

@@ -86,6 +86,7 @@ struct xroce_atomicacketh {
 #define XROCE_OP_MASK		0x1f
 #define XROCE_CNP		0x81
 #define XROCE_CNP_TOS		0xc0	/* DSCP 48, as NICs send it; not to be marked */
+#define XROCE_CNP_PRIO		6	/* the priority of its VLAN's tag, as theirs */
 
 /* The lower five bits. */
 enum xroce_opcode {

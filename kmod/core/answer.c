@@ -228,6 +228,7 @@ static noinline struct xroce_frame *xroce_resp_cnp_frame(struct xroce_qp *qp)
 			XROCE_BTH_BECN >> 24;
 		/* A class of its own, which switches may prefer (A17.9.3) */
 		xroce_frame_set_tos(f, XROCE_CNP_TOS);
+		f->prio = XROCE_CNP_PRIO;
 	}
 	return f;
 }

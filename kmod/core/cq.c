@@ -144,8 +144,7 @@ bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 		overrun = !cq->overrun;
 		cq->overrun = true;
 	} else {
-		memcpy(ring->slot + (cq->prod & cq->mask) * sizeof(*cqe), cqe,
-		       sizeof(*cqe));
+		memcpy(ring->slot + (cq->prod & cq->mask) * sizeof(*cqe), cqe, sizeof(*cqe));
 		/* Pairs with the consumer's acquire: the slot is written. */
 		smp_store_release(&ring->prod, ++cq->prod);
 		/* Pairs with the barrier between arming and the last look. */

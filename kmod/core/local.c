@@ -109,8 +109,7 @@ static bool xroce_local_bind(struct xroce_qp *qp, const struct xroce_send_wqe *w
 
 	if (!mw || mw->kind < XROCE_MW_1 || mw->pd != qp->pd ||
 	    (wqe->bind.new_rkey ^ wqe->bind.rkey) >> 8 ||
-	    wqe->bind.access & ~(XROCE_LOCAL_WRITE | XROCE_REMOTE |
-				 XROCE_ZERO_BASED))
+	    wqe->bind.access & ~(XROCE_LOCAL_WRITE | XROCE_REMOTE | XROCE_ZERO_BASED))
 		return false;
 	/* Without a length it is only let go of. */
 	if (wqe->bind.length)

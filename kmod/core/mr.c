@@ -85,8 +85,7 @@ bool xroce_mr_end(struct xroce_mr *mr)
 {
 	if (xroce_mr_unbound(mr))
 		return false;
-	while (!xroce_mr_claim(mr, XROCE_KEY_VALID) &&
-	       !xroce_mr_claim(mr, XROCE_KEY_INVALID))
+	while (!xroce_mr_claim(mr, XROCE_KEY_VALID) && !xroce_mr_claim(mr, XROCE_KEY_INVALID))
 		cpu_relax();	/* who has made it BUSY is soon done */
 	xroce_mr_release(mr, XROCE_KEY_GONE);
 	xroce_env_unpin();

@@ -83,8 +83,7 @@ void xroce_av_set_hops(struct xroce_av *av, u8 hop_limit)
 	u8 *ip = av->l3;
 
 	if (ip[0] >> 4 == 4) {
-		av->csum = xroce_fold(av->csum + (u16)~(ip[8] << 8) +
-				      (hop_limit << 8));
+		av->csum = xroce_fold(av->csum + (u16)~(ip[8] << 8) + (hop_limit << 8));
 		ip[8] = hop_limit;
 	} else {
 		ip[7] = hop_limit;

@@ -432,8 +432,7 @@ static struct xroce_rd *xroce_resp_find(struct xroce_resp *resp, u32 psn)
 
 	for (i = 1; i <= resp->max_rd; i++) {
 		rd = xroce_rd_slot(resp, resp->rd_tail + resp->max_rd - i);
-		if (rd->state != XROCE_RD_FREE &&
-		    ((psn - rd->psn) & XROCE_PSN_MASK) < rd->npsn)
+		if (rd->state != XROCE_RD_FREE && ((psn - rd->psn) & XROCE_PSN_MASK) < rd->npsn)
 			return rd;
 	}
 	return NULL;

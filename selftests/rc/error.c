@@ -315,7 +315,7 @@ static enum result refused_post(void)
 	NEED(r.err, "%u bytes inline were taken", ends[A].max_inline + 1);
 	c.wr.flags = IBV_SEND_SIGNALED;
 	c.wr.sge[0].len = 8;
-	/* nobody polls, so a slot is not given back */
+	/* nothing is received, so nothing completes, and no slot is given back */
 	c.wr.opcode = IBV_WR_SEND;
 	for (n = 0, r.err = 0; n < MAX_WC && !r.err; n += !r.err)
 		tell(A, &c, &r);

@@ -490,6 +490,7 @@ bug cnp-for-cnp rx ' && !(pkt->info & XROCE_OP_CNP))\n\t\txroce_resp_marked' \
 bug cnp-deaf rx 'XROCE_CNT_CNP_RCVD, 1);\n\t\txroce_cc_loss(qp, false);' 'XROCE_CNT_CNP_RCVD, 1);'
 bug cnp-anybody rx '? !xroce_qp_reliable(qp) :' '? 0 :'
 bug cnp-class answer 'xroce_frame_set_tos(f, XROCE_CNP_TOS);' ''
+bug cnp-prio answer 'f->prio = XROCE_CNP_PRIO;' ''
 bug cnp-sum net '(u16)~ip[1] + tos));' '(u16)~ip[1]));'
 bug cnp-idle cc ' + (qp->hot.max == qp->hot.una)' ''
 bug cnp-whole answer ' && rd->npsn <= XROCE_PIECE_MAX' ''

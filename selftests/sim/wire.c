@@ -281,7 +281,7 @@ void wire_check_l2(struct sim_ep *ep, const struct xroce_frame *f,
 		   const struct xroce_av *av)
 {
 	need(f->l2_len == av->l2_len && f->route == av->route &&
-	     f->prio == av->prio);
+	     f->prio == (f->is.kind == XROCE_FRAME_CNP ? XROCE_CNP_PRIO : av->prio));
 	need(!memcmp(f->seg[0].p - av->l2_len, av->l2, av->l2_len));
 }
 

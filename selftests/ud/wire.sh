@@ -16,7 +16,7 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 . ../lib/ud.sh
 
-topo_need tcpdump tshark
+topo_need tc tcpdump tshark
 VLAN=7 V4V=198.18.7 V6V=fdc8:7:
 label="$DEVTYPE $XROCE_XDP"
 topo_middle 4500
@@ -59,8 +59,10 @@ capture() {
 	pid=$!
 	wait_for 20 grep -q 'listening on' "$TOPO_TMP/tcpdump"
 	"$@"
+	local status=$?
 	sleep 0.5
 	bg_end $pid
+	return $status
 }
 
 FIELDS=(eth.dst vlan.id vlan.priority ip.dsfield ip.ttl ip.dst
@@ -146,6 +148,29 @@ macs() {
 		not_ok "$name: groups and their MACs" "$bad of $n differ"
 	fi
 }
+
+# In a VLAN a CNP has a priority of its own, whatever that of the data is
+cnp_priority() {
+	local FIELDS=(infiniband.bth.opcode vlan.priority ip.dsfield) opcode prio tos
+	local -A n=([cnp]=0 [data]=0 [bad]=0)
+	netem p2 loss 30% ecn || return
+	capture verbs_pair "$V4V.1" "$V4V.2" ibv_rc_pingpong -l 3 -n 500 -s 8192 ||
+		return
+	while IFS='|' read -r opcode prio tos; do
+		case $opcode,$prio,$tos in
+		129,6,0xc0)	n[cnp]=$((n[cnp] + 1)) ;;
+		129,*)		n[bad]=$((n[bad] + 1)) ;;
+		*,3,*)		n[data]=$((n[data] + 1)) ;;
+		*)		n[bad]=$((n[bad] + 1)) ;;
+		esac
+	done < <(fields)
+	echo "${n[cnp]} CNPs, ${n[data]} others, ${n[bad]} that are not as they should be"
+	[ "${n[cnp]}" -gt 0 ] && [ "${n[data]}" -gt 1000 ] && [ "${n[bad]}" = 0 ]
+}
+if [ "$DEVTYPE" = xroce ]; then
+	measure "$label, VLAN $VLAN: priority of a CNP" cnp_priority
+	nm tc qdisc del dev p2 root
+fi
 
 # 239.129.2.N: the upper bit of 129 is none of the MAC's 23
 macs "$label, IPv4" 5 's/^239\.129\.2\.\(.\)$/01:00:5e:01:02:0\1/'

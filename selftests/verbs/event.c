@@ -317,8 +317,8 @@ static bool vector(struct pair *p, int cpu, int cpus)
 }
 
 /*
- * Vector 0 is where the completion arises, V is CPU V - 1, if that is not isolated; with
- * PREEMPT_RT all is 0
+ * Vector 0 is where the completion arises, V is CPU V, and the last CPU 0, if that is not
+ * isolated; with PREEMPT_RT all is 0
  */
 bool test_vectors(void)
 {
@@ -336,7 +336,8 @@ bool test_vectors(void)
 	     !sched_setaffinity(0, sizeof(first), &first), "affinity");
 	for (v = 0; ok && v <= last; v++) {
 		comp_vector = v;
-		ok = pair_make(&p, 64) && vector(&p, v && !isolated(v - 1) ? v - 1 : 0, cpus);
+		ok = pair_make(&p, 64) &&
+		     vector(&p, isolated(v % cpus) ? 0 : v % cpus, cpus);
 		pair_free(&p);
 	}
 	comp_vector = 0;

@@ -22,4 +22,11 @@ try "$label: an exporter of dmabufs" insmod ../kverbs/xroce_exporter.ko
 results "$label" r1 timeout 1700 ./verbs "$RDMA1" \
 	"$(gid_index "$RNS1" "$RDMA1" "$V4.1")"
 try "$label: nothing of it is held" rmmod xroce_exporter
+
+# Known by its name, if that begins so
+by_name() {
+	r1 rdma dev set "$RDMA1" name xroce-1 && r1 ./denied ibv_devinfo -d xroce-1 &&
+		r1 rdma dev set xroce-1 name "$RDMA1"
+}
+try "$label: found without netlink" by_name
 tap_end
