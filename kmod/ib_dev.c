@@ -4,6 +4,8 @@
  * netdev's state as it is and own none.
  */
 #include <linux/file.h>
+#include <linux/if_vlan.h>
+#include <linux/unaligned.h>
 #include <net/addrconf.h>
 #include <rdma/ib_mad.h>
 
@@ -227,8 +229,7 @@ static int xroce_ib_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 /* That it is one is all that is asked of an XRC domain. */
 static int xroce_ib_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 {
-	return atomic_add_unless(&to_xlink(xrcd->device)->xrcds, 1, XROCE_MAX_XRCD) ?
-	       0 : -ENOMEM;
+	return atomic_add_unless(&to_xlink(xrcd->device)->xrcds, 1, XROCE_MAX_XRCD) ? 0 : -ENOMEM;
 }
 
 static int xroce_ib_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
@@ -393,6 +394,9 @@ int xroce_ib_register(struct xroce_link *link, const char *name)
 	ib->num_comp_vectors = IS_ENABLED(CONFIG_PREEMPT_RT) ? 1 : num_possible_cpus() + 1;
 	strscpy(ib->node_desc, "xroce", sizeof(ib->node_desc));
 	addrconf_addr_eui48((u8 *)&ib->node_guid, link->ndev->dev_addr);
+	/* A VLAN has its netdev's address, and by GUIDs kernel consumers tell devices apart. */
+	if (is_vlan_dev(link->ndev))
+		put_unaligned_be16(vlan_dev_vlan_id(link->ndev), (u8 *)&ib->node_guid + 3);
 	/* Doorbells; the rest of the data path has no system call. */
 	ib->uverbs_cmd_mask |= BIT_ULL(IB_USER_VERBS_CMD_POST_SEND) |
 			       BIT_ULL(IB_USER_VERBS_CMD_POST_RECV) |

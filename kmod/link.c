@@ -31,8 +31,7 @@ static struct xroce_link *link_find(const struct net_device *ndev)
 	struct xroce_link *link;
 
 	hash_for_each_possible_rcu(xroce_links, link, node,
-				   (unsigned long)ndev,
-				   lockdep_is_held(&xroce_links_lock))
+				   (unsigned long)ndev, lockdep_is_held(&xroce_links_lock))
 		if (link->ndev == ndev)
 			return link;
 	return NULL;

@@ -501,8 +501,7 @@ static struct xroce_frame *xroce_req_fill(struct xroce_qp *qp,
 		xroce_frame_write(f, f->payload, wqe->inline_data + off, len);
 		return f;
 	}
-	if (xroce_sge_copy(qp, qp->pd, wqe->sge, wqe->num_sge, 0, off, len,
-			   xroce_io_frame(f)))
+	if (xroce_sge_copy(qp, qp->pd, wqe->sge, wqe->num_sge, 0, off, len, xroce_io_frame(f)))
 		return f;
 	xroce_env_frame_free(f);
 	e->status = XROCE_WC_LOC_PROT_ERR;

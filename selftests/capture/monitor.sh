@@ -72,7 +72,7 @@ test_devices() {
 	r1 rdma link del "$RDMA1"
 	rdma_add "$NS1" xroce "$RDMA1" "$ETH1"
 	wait_for 10 grep -q '"registered"' "$TOPO_TMP/events"
-	sleep 0.5
+	wait_for 10 grep -q '"netdev attached"' "$TOPO_TMP/events"
 	stop
 	event "a device goes" ".event == \"unregistered\" and .ifname == \"$RDMA1\""
 	event "a device comes" ".event == \"registered\" and .ifname == \"$RDMA1\""

@@ -646,21 +646,27 @@ static void arm_often(struct ibv_cq *c)
 			err(1, "arming a CQ");
 }
 
-/* The events that have come, a moment after the last */
-static int events_of(struct ibv_cq *c)
+/* The events that have come, in @ms, and a moment after the last */
+static int events_in(struct ibv_cq *c, int ms)
 {
 	struct pollfd pfd = { .fd = c->channel->fd, .events = POLLIN };
 	struct ibv_cq *of;
 	void *arg;
 	int n = 0;
 
-	while (poll(&pfd, 1, n ? 100 : 1000) > 0) {
+	while (poll(&pfd, 1, n ? 100 : ms) > 0) {
 		if (ibv_get_cq_event(c->channel, &of, &arg))
 			err(1, "an event");
 		n++;
 	}
 	ibv_ack_cq_events(c, n);
 	return n;
+}
+
+/* Where there is one it may take its time, as a guest's CPU does that stands still. */
+static int events_of(struct ibv_cq *c)
+{
+	return events_in(c, 20000);
 }
 
 /* Unread ones lie in the kernel, where nobody is charged for them. */
@@ -689,7 +695,7 @@ static void events(void)
 	tap_ok(ibv_poll_cq(c, 1, &wc) == 1 && events_of(c) == 1, "the next: another");
 	tap_ok(ibv_poll_cq(c, 1, &wc) == 1, "and the last");
 	arm_often(c);
-	tap_ok(!events_of(c), "nothing there: none");
+	tap_ok(!events_in(c, 1000), "nothing there: none");
 	if (ibv_post_recv(qp, &wr, &bad))
 		err(1, "a receive");
 	tap_ok(events_of(c) == 1, "a new one: an event");

@@ -59,9 +59,12 @@ try "$label: a thousand SRQs of XRC end about as soon as others" soon
 # Nor one for each region
 regions() {
 	local ms
-	ms=$(in_ns "$NS1" ./keep "$RDMA1" "$index" mrs 1000) || return
-	echo "$ms ms"
-	[ "$ms" -lt 8000 ]
+	for _ in 1 2 3; do
+		ms=$(in_ns "$NS1" ./keep "$RDMA1" "$index" mrs 1000) || return
+		echo "$ms ms"
+		[ "$ms" -ge 8000 ] || return 0
+	done
+	return 1
 }
 try "$label: a thousand MRs come and go without a grace period each" regions
 

@@ -75,7 +75,7 @@ not_pinned() { [ ! -e "$(pins "$NS1" "$1")" ]; }
 
 unload() { [ ! -d /sys/module/xroce ] || modprobe -r xroce; }
 
-check "module unloads without links" unload
+check "module unloads without links" in_time unload
 check "rdma link add loads it" n1 rdma link add xr1 type xroce netdev eth0
 check "device is there" exists xr1
 check "no XDP by rdma link add" xdp_is off

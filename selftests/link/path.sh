@@ -126,7 +126,11 @@ is_lost() {
 	return 1
 }
 down_up() {
-	n1 ip link set "$1" down && sleep 0.3 && n1 ip link set "$1" up
+	local before
+	before=$(lost)
+	n1 ip link set "$1" down && sleep 0.2
+	wait_for 5 eval "[ \$(lost) -gt $before ]"
+	n1 ip link set "$1" up
 }
 # An address of its own goes with the link that is down
 down_up_eth() { down_up eth0 && n1 ip addr replace "$V6:1/64" dev eth0 nodad; }

@@ -136,6 +136,14 @@ try "$label: which has no GID" none
 try "$label: no link on the port" n1 rdmatool link del xr1
 try "$label: one on the bond" rdma_add "$NS1" xroce xr1 bond0
 try "$label: its GIDs" wait_for 20 vlan_gids
+# By GUIDs kernel consumers tell devices apart
+guid() { n1 rdma -j dev show "$1" | jq -r '.[0].node_guid'; }
+own_guid() {
+	rdma_add "$NS1" xroce xr3 bond0.7 || return
+	echo "$(guid xr1) and $(guid xr3)"
+	[ -n "$(guid xr3)" ] && [ "$(guid xr1)" != "$(guid xr3)" ] && n1 rdmatool link del xr3
+}
+try "$label: one on its VLAN has another GUID" own_guid
 # Though the port could run the program natively, and h2 would take XDP frames
 of_bond() {
 	n1 rdmatool link set xr1 xdp "$1" && [ "$(xdp_mode "$NS1" bond0)" = "$2" ] &&

@@ -47,6 +47,7 @@ serve() {
 		-n 100000000 -s 64 > /dev/null
 	far=$!
 	wait_for 60 threads_at_least 1
+	wait_for 60 eval 'in_ns "$RNS1" ss -Hltn "sport = :18515" | grep -q .'
 	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" \
 		-n 100000000 -s 64 "$V4.1" > /dev/null
 	near=$!
@@ -122,17 +123,22 @@ both_killed() {
 
 # limited PID - a fifth of a CPU for it and its thread, which is always awake
 limited() {
-	local cg=/sys/fs/cgroup/xroce-$$ from now
+	local cg=/sys/fs/cgroup/xroce-$$ from now status=1
 	mkdir "$cg" && echo "20000 100000" >"$cg/cpu.max" && echo "$1" >"$cg/cgroup.procs" ||
 		return
-	sleep 1
-	from=$(sed -n 's/^usage_usec //p' "$cg/cpu.stat")
-	sleep 4
-	now=$(sed -n 's/^usage_usec //p' "$cg/cpu.stat")
-	echo "$(((now - from) / 1000)) ms of CPU in 4 s"
+	# more than once: what a guest's CPU stood still is on its bill too
+	for _ in 1 2 3; do
+		sleep 1
+		from=$(sed -n 's/^usage_usec //p' "$cg/cpu.stat")
+		sleep 4
+		now=$(sed -n 's/^usage_usec //p' "$cg/cpu.stat")
+		echo "$(((now - from) / 1000)) ms of CPU in 4 s"
+		[ $((now - from)) -gt 100000 ] && [ $((now - from)) -lt 2000000 ] &&
+			status=0 && break
+	done
 	echo "$1" >/sys/fs/cgroup/cgroup.procs
 	rmdir "$cg"
-	[ $((now - from)) -gt 100000 ] && [ $((now - from)) -lt 2000000 ]
+	return "$status"
 }
 flow=$(counter "$NS1" "$RDMA1" rdma_recvs)
 serve "a limit"

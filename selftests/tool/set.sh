@@ -182,7 +182,7 @@ test_watch() {
 	json "a row each second, with rates" '[3,true,true]' \
 		'[length, all(.[]; .ifname == "xt0" and (.time | test("^20..-"))),
 		  any(.[]; .xdp_drop_short > 0.9)]' cat "$TOPO_TMP/watch"
-	rdmatool stat --watch -t 2 >"$TOPO_TMP/watch"
+	rdmatool stat --watch -t 4 >"$TOPO_TMP/watch"
 	try "-t ends it" test $? = 0
 	says "as text" '^20..-.* link xt0/1' cat "$TOPO_TMP/watch"
 	refuses 2 '--watch 1 at least' rdmatool stat show --watch 0

@@ -229,6 +229,11 @@ test_tables() {
 	json "filters: none fits" 0 length r1 rdmatool -j qp show state INIT
 	json "another namespace's are not shown" 0 length \
 		r2 rdmatool -j qp show dev "$RDMA2" lqpn "$qpn"
+	completes() {
+		r1 rdmatool -jd cq show dev "$RDMA1" | jq -e \
+			'map(select(.comm != "[ib_core]"))[0].completions > 0'
+	}
+	wait_for 20 completes >/dev/null
 	json "a CQ" '["ibv_rc_pingpong",true,0]' \
 		'map(select(.comm != "[ib_core]"))[0] |
 		 [.comm, .completions > 0, .overrun]' \
@@ -317,7 +322,8 @@ as_guest() {
 	local holder status
 	unshare -rn sleep 100 &
 	holder=$!
-	wait_for 10 eval '[ "$(readlink /proc/$holder/ns/net)" != "$(readlink /proc/$$/ns/net)" ]'
+	# it has its namespaces, and is who it is to be there
+	wait_for 10 grep -q '^sleep$' "/proc/$holder/comm"
 	ip link set "$1" netns $holder &&
 		nsenter -n -t $holder rdmatool link add xt2 netdev "$1" &&
 		nsenter -U -n -t $holder --preserve-credentials "${@:2}"

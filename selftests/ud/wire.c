@@ -161,7 +161,7 @@ static bool stream(struct stream *st)
 	struct msg m = { .op = st->write ? IBV_WR_RDMA_WRITE_WITH_IMM :
 			 IBV_WR_SEND_WITH_IMM, .flags = IBV_SEND_SIGNALED };
 	struct ibv_wc wc[WINDOW];
-	uint32_t n, i;
+	uint32_t n, i, ms, all, came;
 
 	TRY(pair_make(st->p, IBV_QPT_UC, MTU));
 	for (i = 0; i < WINDOW; i++)
@@ -178,8 +178,13 @@ static bool stream(struct stream *st)
 			usleep(500);
 		}
 		TRY(reap(st->p[A].scq, wc, WINDOW));
-		usleep(10000);		/* nothing is under way any more */
-		TRY(stream_reap(st, n + WINDOW));
+		/* until nothing is under way any more: the next are to have the same places */
+		all = st->came + WINDOW;
+		for (ms = 0; st->came < all && ms < 50; ms = st->came == came ? ms + 1 : 0) {
+			came = st->came;
+			usleep(1000);
+			TRY(stream_reap(st, n + WINDOW));
+		}
 	}
 	return true;
 }

@@ -60,9 +60,17 @@ capture() {
 	wait_for 20 grep -q 'listening on' "$TOPO_TMP/tcpdump"
 	"$@"
 	local status=$?
-	sleep 0.5
+	wait_for 10 written
 	bg_end $pid
 	return $status
+}
+
+# Nothing has come to the file for half a second
+written() {
+	local size
+	size=$(stat -c %s "$TOPO_TMP/pcap")
+	sleep 0.5
+	[ "$size" -gt 24 ] && [ "$size" = "$(stat -c %s "$TOPO_TMP/pcap")" ]
 }
 
 FIELDS=(eth.dst vlan.id vlan.priority ip.dsfield ip.ttl ip.dst

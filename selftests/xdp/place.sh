@@ -91,8 +91,15 @@ went() {
 	fi
 }
 
-# saw WHERE PART PROGRAM...
-saw() { measured "${@:3}" && went "$1" "$2"; }
+# saw WHERE PART PROGRAM... - in one round of five: a CPU that somebody keeps for 10 ms, as
+# a guest's may be, fills the veth's ring, and then some go by the stack
+saw() {
+	for _ in 1 2 3 4 5; do
+		measured "${@:3}" || return
+		went "$1" "$2" && return
+	done
+	return 1
+}
 
 # passed WHERE PROGRAM... - and what is claimed of ours is not true of what passes all
 passed() { saw "$1" 0 "${@:2}" && ! went '' 0; }

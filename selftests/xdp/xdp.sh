@@ -653,16 +653,18 @@ classes() {
 # A veth takes XDP frames while its peer has a program; a QP that was sending before it had
 # one sends them from then on
 peers_program() {
-	local pid sent
+	local pid sent was
 	try "the peer has no program" n2 rdmatool link set "$RDMA2" xdp off
-	verbs_pair "$V4.1" "$V4.2" ib_write_bw -D 9 -s 4096 >"$TOPO_TMP/sends" 2>&1 &
+	was=$(counter "$NS1" "$RDMA1" sent_pkts)
+	verbs_pair "$V4.1" "$V4.2" ib_write_bw -D 15 -s 4096 >"$TOPO_TMP/sends" 2>&1 &
 	pid=$!
-	try "sends" wait_for 20 eval '[ "$(counter "$NS1" "$RDMA1" sent_pkts)" -gt 2000 ]'
+	sends() { [ "$(counter "$NS1" "$RDMA1" sent_pkts)" -gt $((was + $1)) ]; }
+	try "sends" wait_for 30 sends 2000
 	sent=$(xdp_sent)
-	sleep 1
+	try "and goes on" wait_for 10 sends 4000
 	try "all by the stack" [ "$(xdp_sent)" = "$sent" ]
 	try "the peer has one" n2 rdmatool link set "$RDMA2" xdp native
-	try "by XDP again" wait_for 5 eval "[ \$(xdp_sent) -gt $((sent + 1000)) ]"
+	try "by XDP again" wait_for 10 eval "[ \$(xdp_sent) -gt $((sent + 1000)) ]"
 	# not in the subshell of try, whose child it is not
 	wait "$pid" && ok "and without an error" || not_ok "and without an error" \
 		"$(tail -n 3 "$TOPO_TMP/sends")"
