@@ -45,7 +45,7 @@ nothing_overtakes() {
 	local size slow=0 all=0 gaps
 	gaps=$(counter "$RNS2" "$RDMA2" out_of_sequence)
 	for size in 65536 262144; do
-		verbs_pair "$V4.1" "$V4.2" taskset -c 0 ib_write_bw -s $size -n 200 -t 64 ||
+		verbs_pair "$V4.1" "$V4.2" taskset -c 0 ib_write_bw -s "$size" -n 200 -t 64 ||
 			return
 	done
 	gaps=$(($(counter "$RNS2" "$RDMA2" out_of_sequence) - gaps))

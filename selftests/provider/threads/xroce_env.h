@@ -103,5 +103,10 @@ typedef pthread_mutex_t spinlock_t;
 #define min_t(t, a, b)	min((t)(a), (t)(b))
 #define max_t(t, a, b)	max((t)(a), (t)(b))
 #define clamp(v, lo, hi) min(max(v, lo), hi)
+#define swap(a, b) do { \
+	__auto_type swap_t = (a); \
+	(a) = (b); \
+	(b) = swap_t; \
+} while (0)
 
 #endif /* XROCE_ENV_H */
