@@ -18,6 +18,7 @@ cd "$(dirname "$0")" || exit 1
 
 topo_need ethtool tc taskset ib_write_bw
 [ "$(nproc)" -gt 1 ] || skip_all "one CPU has one queue"
+[ -e /sys/class/net/lo/queues/rx-0/rps_cpus ] || skip_all "a kernel without RPS"
 [ "$XROCE_XDP" != native ] || XROCE_XDP=off
 topo_direct 4500
 label="xroce $XROCE_XDP"
