@@ -46,8 +46,7 @@ serve() {
 	bg "$RNS1" ibv_rc_pingpong -d "$RDMA1" -g "$(gid_index "$RNS1" "$RDMA1" "$V4.1")" \
 		-n 100000000 -s 64 > /dev/null
 	far=$!
-	wait_for 60 threads_at_least 1
-	wait_for 60 eval 'in_ns "$RNS1" ss -Hltn "sport = :18515" | grep -q .'
+	NS2=$NS1 wait_for 60 tcp_listens 18515
 	bg "$RNS2" ibv_rc_pingpong -d "$RDMA2" -g "$(gid_index "$RNS2" "$RDMA2" "$V4.2")" \
 		-n 100000000 -s 64 "$V4.1" > /dev/null
 	near=$!
