@@ -120,8 +120,7 @@ static inline void xdp_unreg_page_pool(const struct page_pool *pool)
 #endif
 
 /* What an XDP frame says of its memory: before 6.14 also which pool it is of. */
-static inline void xroce_xdp_frame_mem(struct xdp_frame *xdp,
-				       const struct page_pool *pool)
+static inline void xroce_xdp_frame_mem(struct xdp_frame *xdp, const struct page_pool *pool)
 {
 #ifdef XROCE_HAVE_XDP_MEM_TYPE
 	xdp->mem_type = MEM_TYPE_PAGE_POOL;

@@ -150,6 +150,17 @@ static bool frame_by_xdp(const struct xroce_kqp *kqp)
 }
 
 /**
+ * xroce_env_rings() - may a QP's frames overtake those that another CPU has sent
+ * @qp: the queue pair
+ *
+ * BH off. Drivers have an XDP ring for each CPU; an skb says which queue it goes to.
+ */
+bool xroce_env_rings(const struct xroce_qp *qp)
+{
+	return frame_by_xdp(container_of(qp, struct xroce_kqp, qp));
+}
+
+/**
  * xroce_env_frame() - a frame to be filled
  * @qp: the queue pair
  * @len: its length, from the IP header to the ICRC

@@ -330,8 +330,7 @@ static struct ib_mr *xroce_ib_rereg_user_mr(struct ib_mr *ib, int flags,
 	if (err)
 		return ERR_PTR(err);
 	/* What was pinned to be read is not to be written. */
-	if (flags & IB_MR_REREG_TRANS ||
-	    (umem && !umem->writable && ib_access_writable(access)))
+	if (flags & IB_MR_REREG_TRANS || (umem && !umem->writable && ib_access_writable(access)))
 		umem = mr_pin(ib->device, &new, start, length, access);
 	if (IS_ERR(umem))
 		return ERR_CAST(umem);
@@ -408,8 +407,7 @@ static int kmr_set_page(struct ib_mr *ib, u64 addr)
 }
 
 /* Into the list that is not in use: SRP and iSER do not wait until LOCAL_INV is done. */
-static int xroce_ib_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int n,
-			      unsigned int *offset)
+static int xroce_ib_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int n, unsigned int *offset)
 {
 	struct xroce_kmr *kmr = to_kmr(ib);
 

@@ -89,8 +89,7 @@ static int kqp_alloc_sq(struct xroce_kqp *kqp, struct xroce_uctx *uctx,
 	depth = roundup_pow_of_two(max(cap->max_send_wr, 1U));
 	stride = ALIGN(sizeof(struct xroce_send_wqe) +
 		       max3(cap->max_inline_data, (u32)sizeof(u64),
-			    cap->max_send_sge * (u32)sizeof(struct xroce_sge)),
-		       XROCE_SLOT_ALIGN);
+			    cap->max_send_sge * (u32)sizeof(struct xroce_sge)), XROCE_SLOT_ALIGN);
 	/*
 	 * All that there is room for, since some programs do not ask; what an
 	 * atomic WRITE writes always is.
@@ -217,8 +216,7 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 		return -EINVAL;
 	err = kqp_check_init(init, udata);
 	if (err) {
-		ibdev_dbg(ib->device, "no QP of type %u as asked for: %d\n",
-			  init->qp_type, err);
+		ibdev_dbg(ib->device, "no QP of type %u as asked for: %d\n", init->qp_type, err);
 		return err;
 	}
 	if (init->qp_type == IB_QPT_XRC_TGT)
@@ -304,8 +302,7 @@ static int kqp_check_attr(const struct xroce_kqp *kqp, const struct ib_qp_attr *
 static int kqp_set_path(struct xroce_kqp *kqp, struct xroce_av *av,
 			const struct rdma_ah_attr *ah, u32 dest_qpn)
 {
-	u16 sport = rdma_get_udp_sport(rdma_ah_read_grh(ah)->flow_label,
-				       kqp->ib->qp_num, dest_qpn);
+	u16 sport = rdma_get_udp_sport(rdma_ah_read_grh(ah)->flow_label, kqp->ib->qp_num, dest_qpn);
 	int err;
 
 	err = xroce_path(kqp->link, av, ah, sport, xroce_qp_reliable(&kqp->qp) ?
@@ -469,8 +466,7 @@ static int xroce_ib_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr,
 	attr->qp_state = qp->hot.state;
 	attr->rq_psn = qp->hot.epsn;
 	attr->sq_psn = qp->hot.next;
-	attr->sq_draining = qp->hot.state == XROCE_QPS_SQD &&
-			    xroce_req_draining(&qp->req);
+	attr->sq_draining = qp->hot.state == XROCE_QPS_SQD && xroce_req_draining(&qp->req);
 	spin_unlock_bh(&qp->lock);
 	mutex_unlock(&kqp->mutex);
 	attr->cur_qp_state = attr->qp_state;

@@ -224,8 +224,7 @@ static int link_start(struct xroce_link *link, struct net *net,
 	link->net = net;
 	err = link_list(link);
 	if (err) {
-		link_err(extack, name, link->ndev,
-			 "the network device has an xroce link already");
+		link_err(extack, name, link->ndev, "the network device has an xroce link already");
 		return err;
 	}
 	err = xroce_ib_register(link, name);

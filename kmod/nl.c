@@ -235,8 +235,7 @@ void xroce_link_xdp_detach(struct xroce_link *link)
 	xdp_replace(link, NULL);
 }
 
-static int link_xdp_set(struct xroce_link *link, struct nlattr *fd,
-			struct netlink_ext_ack *extack)
+static int link_xdp_set(struct xroce_link *link, struct nlattr *fd, struct netlink_ext_ack *extack)
 {
 	struct bpf_link *xdp;
 
@@ -246,8 +245,7 @@ static int link_xdp_set(struct xroce_link *link, struct nlattr *fd,
 		return PTR_ERR(xdp);
 	}
 	guard(mutex)(&link->xdp_lock);
-	if (xdp->type != BPF_LINK_TYPE_XDP ||
-	    xdp_mode(link->ndev, xdp) == XROCE_XDP_MODE_OFF) {
+	if (xdp->type != BPF_LINK_TYPE_XDP || xdp_mode(link->ndev, xdp) == XROCE_XDP_MODE_OFF) {
 		bpf_link_put(xdp);
 		NL_SET_ERR_MSG_ATTR(extack, fd,
 				    "xdp-fd is not attached as XDP to this link's network device");
@@ -268,8 +266,7 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list, struct n
 		return -ENOMEM;
 	err = cpulist_parse(nla_data(list), mask);
 	if (err || !cpumask_subset(mask, cpu_possible_mask)) {
-		NL_SET_ERR_MSG_ATTR(extack, list,
-				    "steer is not a list of this machine's CPUs");
+		NL_SET_ERR_MSG_ATTR(extack, list, "steer is not a list of this machine's CPUs");
 		err = -EINVAL;
 	} else if (snprintf(NULL, 0, "%*pbl", cpumask_pr_args(mask)) > STEER_LEN) {
 		NL_SET_ERR_MSG_ATTR(extack, list,
@@ -288,8 +285,7 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list, struct n
 }
 
 /* Which CPUs have the work is for who administers them, not a container's netdev. */
-static int may_steer(struct sk_buff *skb, const struct nlattr *attr,
-		     struct netlink_ext_ack *extack)
+static int may_steer(struct sk_buff *skb, const struct nlattr *attr, struct netlink_ext_ack *extack)
 {
 	if (!attr || netlink_capable(skb, CAP_NET_ADMIN))
 		return 0;
@@ -510,15 +506,13 @@ int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	}
 	if (cpu && (nla_get_u32(cpu) >= nr_cpu_ids || !cpu_possible(nla_get_u32(cpu)))) {
-		NL_SET_ERR_MSG_ATTR(info->extack, cpu,
-				    "steer-cpu is not a CPU of this machine");
+		NL_SET_ERR_MSG_ATTR(info->extack, cpu, "steer-cpu is not a CPU of this machine");
 		return -EINVAL;
 	}
 	guard(rcu)();
 	qp = xroce_table_qp(nla_get_u32(qpn));
 	kqp = qp ? xroce_qp_kqp(qp) : NULL;
-	if (!kqp || !net_eq(kqp->link->net, net) ||
-	    strcmp(kqp->link->ib.name, nla_data(name))) {
+	if (!kqp || !net_eq(kqp->link->net, net) || strcmp(kqp->link->ib.name, nla_data(name))) {
 		NL_SET_ERR_MSG_ATTR(info->extack, qpn,
 				    "no such QP of an xroce link in this network namespace");
 		return -ENOENT;

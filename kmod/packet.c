@@ -200,8 +200,7 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	krx.off = udp + sizeof(struct udphdr);
 	if (!pskb_may_pull(skb, krx.off + min_t(u32, len, XROCE_MAX_HDR)))
 		goto drop;
-	krx_init(&krx, skb_network_header(skb), skb->data + krx.off,
-		 skb_tail_pointer(skb), len);
+	krx_init(&krx, skb_network_header(skb), skb->data + krx.off, skb_tail_pointer(skb), len);
 	krx.xdp = NULL;
 	krx.skb = skb;
 	krx.rx.dev = &link->dev;
@@ -420,6 +419,5 @@ struct xroce_qp *xroce_rx_xdp(struct xdp_buff *xdp, struct xroce_krx *krx)
 	if (qp->hot.transport != XROCE_UD)
 		return same_l2(&qp->av, xdp->data, l2_len) &&
 		       xroce_rx_from(&krx->rx, &qp->av) ? qp : NULL;
-	return same_l2(&anyone, xdp->data, l2_len) &&
-	       datagram_is_plain(link, &krx->rx) ? qp : NULL;
+	return same_l2(&anyone, xdp->data, l2_len) && datagram_is_plain(link, &krx->rx) ? qp : NULL;
 }

@@ -60,8 +60,7 @@ static bool pass_lock(struct xroce_qp *qp, struct xroce_rx *rx)
 }
 
 /* The QP's hot block, and in it the packet, for the program to see. */
-static void hot_show(struct xroce_hot *hot, const struct xroce_hot *is,
-		     const struct xroce_pkt *pkt)
+static void hot_show(struct xroce_hot *hot, const struct xroce_hot *is, const struct xroce_pkt *pkt)
 {
 	memcpy(hot, is, offsetof(struct xroce_hot, pkt));
 	hot->pkt.info = pkt->info;
@@ -221,9 +220,8 @@ __bpf_kfunc int bpf_xroce_complete(struct xroce_pass *p)
 /**
  * bpf_xroce_end() - let go of a packet and its QP; what is owed is sent soon
  * @p: the packet in hand
- * @how: XROCE_PASS_CORE: let the core deal with it, unless something was done
- *	already; else the packet is done with: it never came if nothing was done,
- *	which XROCE_PASS_DROP says is meant
+ * @how: XROCE_PASS_CORE: let the core deal with it, unless something was done already; else the
+ *	packet is done with: it never came if nothing was done, which XROCE_PASS_DROP means
  */
 __bpf_kfunc void bpf_xroce_end(struct xroce_pass *p, u32 how)
 {

@@ -128,8 +128,7 @@ static int put_reg(struct xroce_send_wqe *wqe, const struct ib_reg_wr *wr)
 }
 
 /* What the service does not offer fails as a completion, as a user's does. */
-static int put_send(struct xroce_kqp *kqp, struct xroce_send_wqe *wqe,
-		    const struct ib_send_wr *wr)
+static int put_send(struct xroce_kqp *kqp, struct xroce_send_wqe *wqe, const struct ib_send_wr *wr)
 {
 	const struct xroce_req *req = &kqp->qp.req;
 

@@ -43,8 +43,7 @@ static const char *xroce_verdict_name(u32 verdict)
  * One with room for a frame's bytes. For want of memory it is seen at once,
  * without them and with @verdict, and NULL returned.
  */
-static struct xroce_packet *packet_new(u32 len, struct xroce_link *link,
-				       bool received, u8 verdict)
+static struct xroce_packet *packet_new(u32 len, struct xroce_link *link, bool received, u8 verdict)
 {
 	u32 cap = min_t(u32, len, XROCE_PACKET_MAX);
 	struct xroce_packet *p, unseen = {
@@ -144,8 +143,7 @@ void xroce_packet_sent(struct xroce_packet *p, u8 verdict)
 static void put_eth(u8 *to, const struct sk_buff *skb)
 {
 	struct vlan_ethhdr *eth = (struct vlan_ethhdr *)to;
-	__be16 proto = skb_network_header(skb)[0] >> 4 == 4 ?
-		       htons(ETH_P_IP) : htons(ETH_P_IPV6);
+	__be16 proto = skb_network_header(skb)[0] >> 4 == 4 ? htons(ETH_P_IP) : htons(ETH_P_IPV6);
 
 	if (skb_mac_header_was_set(skb) &&
 	    skb_network_offset(skb) - skb_mac_offset(skb) >= ETH_HLEN)

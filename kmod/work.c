@@ -50,20 +50,48 @@ struct xroce_work {
 static struct xroce_work __percpu *xroce_works;
 static struct net_device *xroce_napi_dev;
 
+/* Any user may name a vector; what CPUs are isolated from is not theirs to say. */
+static bool work_elsewhere(int cpu)
+{
+	return cpu >= 0 && cpu != smp_processor_id() && cpu_online(cpu) &&
+	       housekeeping_cpu(cpu, HK_TYPE_DOMAIN);
+}
+
 /*
  * Whoever adds to an empty queue schedules the NAPI; while a queue is not empty a poll of it is
  * still to come. Outside of BH and interrupts that is done by ksoftirqd.
  */
-static void work_add(enum work_kind kind, struct llist_node *node)
+static void work_add(enum work_kind kind, struct llist_node *node, int cpu)
 {
 	struct xroce_work *work;
 	unsigned long flags;
 
 	local_irq_save(flags);
-	work = this_cpu_ptr(xroce_works);
-	if (llist_add(node, &work->list[kind]))
-		napi_schedule_irqoff(&work->napi);
+	if (!work_elsewhere(cpu)) {
+		work = this_cpu_ptr(xroce_works);
+		if (llist_add(node, &work->list[kind]))
+			napi_schedule_irqoff(&work->napi);
+	} else {
+		work = per_cpu_ptr(xroce_works, cpu);
+		/*
+		 * Whoever claims the poll has the kick alone until it begins. The
+		 * list may be empty for two of us: of two kicks at once, queued
+		 * with no lock, the other CPU would never see the end.
+		 */
+		if (llist_add(node, &work->list[kind]) && napi_schedule_prep(&work->napi))
+			smp_call_function_single_async(cpu, &work->kick);
+	}
 	local_irq_restore(flags);
+}
+
+static void defer(struct xroce_kqp *kqp, int cpu)
+{
+	if (atomic_xchg(&kqp->queued, 1))
+		return;
+	/* Its owner has gone: nobody is left to run it for. */
+	if (!refcount_inc_not_zero(&kqp->users))
+		return;
+	work_add(WORK_QP, &kqp->work, cpu);
 }
 
 /**
@@ -74,14 +102,22 @@ static void work_add(enum work_kind kind, struct llist_node *node)
  */
 void xroce_env_defer(struct xroce_qp *qp)
 {
-	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
+	defer(xroce_qp_kqp(qp), -1);
+}
 
-	if (atomic_xchg(&kqp->queued, 1))
-		return;
-	/* Its owner has gone: nobody is left to run it for. */
-	if (!refcount_inc_not_zero(&kqp->users))
-		return;
-	work_add(WORK_QP, &kqp->work);
+/**
+ * xroce_env_defer_to() - run a QP soon on another CPU
+ * @qp: the queue pair
+ * @cpu: which one
+ *
+ * BH off. Return: false when that one does not work for us: it is not done.
+ */
+bool xroce_env_defer_to(struct xroce_qp *qp, u32 cpu)
+{
+	if (!work_elsewhere(cpu))
+		return false;
+	defer(xroce_qp_kqp(qp), cpu);
+	return true;
 }
 
 /**
@@ -93,33 +129,13 @@ void xroce_env_defer(struct xroce_qp *qp)
 void xroce_env_cq_event(struct xroce_cq *cq)
 {
 	struct xroce_kcq *kcq = xroce_cq_kcq(cq);
-	struct xroce_work *work;
-	unsigned long flags;
-	int cpu;
 
 	atomic_inc(&kcq->raised);
 	if (atomic_inc_return(&kcq->events) != 1)
 		return;
 	if (!refcount_inc_not_zero(&kcq->users))
 		return;
-	local_irq_save(flags);
-	cpu = kcq->cpu;
-	/* Any user may name a vector; what CPUs are isolated from is not theirs to say. */
-	if (cpu < 0 || cpu == smp_processor_id() || !cpu_online(cpu) ||
-	    !housekeeping_cpu(cpu, HK_TYPE_DOMAIN)) {
-		work_add(WORK_CQ, &kcq->work);
-	} else {
-		work = per_cpu_ptr(xroce_works, cpu);
-		/*
-		 * Whoever claims the poll has the kick alone until it begins. The
-		 * list may be empty for two of us: of two kicks at once, queued
-		 * with no lock, the other CPU would never see the end.
-		 */
-		if (llist_add(&kcq->work, &work->list[WORK_CQ]) &&
-		    napi_schedule_prep(&work->napi))
-			smp_call_function_single_async(cpu, &work->kick);
-	}
-	local_irq_restore(flags);
+	work_add(WORK_CQ, &kcq->work, kcq->cpu);
 }
 
 /**
@@ -136,7 +152,7 @@ void xroce_env_srq_limit(struct xroce_rq *rq)
 		return;
 	if (!refcount_inc_not_zero(&srq->users))
 		return;
-	work_add(WORK_SRQ, &srq->work);
+	work_add(WORK_SRQ, &srq->work, -1);
 }
 
 /**
@@ -348,8 +364,7 @@ static void loop_rx(struct xroce_kqp *kqp, struct xroce_frame *f)
 	 * To itself mostly; or to a group: those who hear what the link sends. What
 	 * another link has of a link-local address is another one.
 	 */
-	if (!xroce_link_has_gid(link, &gid) &&
-	    !rdma_is_multicast_addr((struct in6_addr *)&gid))
+	if (!xroce_link_has_gid(link, &gid) && !rdma_is_multicast_addr((struct in6_addr *)&gid))
 		link = ipv6_addr_type((struct in6_addr *)&gid) & IPV6_ADDR_LINKLOCAL ?
 		       NULL : xroce_link_by_gid_rcu(link->net, &gid);
 	if (link)

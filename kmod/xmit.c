@@ -55,7 +55,7 @@ static struct sk_buff *frame_give_up(struct xroce_kqp *kqp, struct xroce_frame *
 	/* One transmit queue for all that a QP has out, so that order is kept. */
 	skb_set_hash(skb, hash_32(kqp->qp.hot.qpn, 32), PKT_HASH_TYPE_L4);
 #ifdef CONFIG_XPS
-	skb->sender_cpu = kqp->tx_cpu;
+	skb->sender_cpu = kqp->qp.req.cpu + 1;
 #endif
 	return skb;
 }
@@ -162,10 +162,6 @@ static noinline u32 xmit_skbs(struct xroce_kqp *kqp, struct xroce_frame **f, u32
 	struct xroce_packet *trace;
 	int ret;
 
-	/* Nothing is out: of netdevs whose CPUs have a queue each, that of this one's. */
-	if (f[0]->is.kind == XROCE_FRAME_REQ && !f[0]->is.again &&
-	    f[0]->is.psn == READ_ONCE(kqp->qp.hot.una))
-		kqp->tx_cpu = raw_smp_processor_id() + 1;
 	/* Once more, with one burst: it may have got its rings meanwhile. */
 	if (kqp->xdp_stuck >= XROCE_XDP_STUCK && !time_before(jiffies, kqp->xdp_again) &&
 	    ++kqp->xdp_stuck == XROCE_XDP_AGAIN)
@@ -266,8 +262,7 @@ static u32 frames_alike(const struct xroce_link *link, struct xroce_frame **f, u
 	for (i = 0; i < n; i++) {
 		if (f[i]->route != XROCE_ROUTE_HOST)
 			frame_source(link, f[i], active);
-		if (!to_kframe(f[i])->xdp != !to_kframe(f[0])->xdp ||
-		    f[i]->route != f[0]->route)
+		if (!to_kframe(f[i])->xdp != !to_kframe(f[0])->xdp || f[i]->route != f[0]->route)
 			break;
 		sum += f[i]->len;
 	}

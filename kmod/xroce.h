@@ -72,8 +72,7 @@ enum { XROCE_TABLE_QPS, XROCE_TABLE_MRS, XROCE_TABLE_AHS, XROCE_TABLE_SRQS, XROC
  * @net: the network namespace whose UDP socket serves the link; the link goes
  *	before it does. NULL until the socket is there
  * @active: port state as last reported, where ib_core does not report it itself
- * @gids: addresses of this link, by hash, RCU for readers; ib_core has one writer at
- *	a time
+ * @gids: addresses of this link, by hash, RCU for readers; ib_core has one writer at a time
  * @xdp: attachment made by rdmatool; the link holds the only lasting reference,
  *	so that removing it detaches and frees the program. Guarded by @xdp_lock.
  * @xdp_fit: frames may be sent by XDP, where the netdev takes them
@@ -233,7 +232,6 @@ struct xroce_ibcq {
  * @xdp_stuck: bursts in a row of which the netdev took no XDP frame, then those of
  *	skbs instead; its sender's
  * @xdp_cpu: the CPU of which it took none
- * @tx_cpu: 1 + the CPU whose transmit queue skbs go to; 0: the sender's; its sender's
  * @xdp_again: from when on those of skbs count, jiffies
  * @steer_cpu: CPU for the XDP program to send packets to, -1 for none
  * @steered: the CPU that they go to at present, while those before are on their way
@@ -266,7 +264,6 @@ struct xroce_kqp {
 	struct xdp_frame *xdp[XROCE_BATCH];
 	u8 xdp_stuck;
 	int xdp_cpu;
-	u32 tx_cpu;
 	unsigned long xdp_again;
 	int steer_cpu;
 	int steered;
@@ -309,8 +306,7 @@ struct xroce_ibsrq {
 
 /**
  * struct xroce_kah - an address handle's living part; goes by RCU
- * @entry: its number is how a user's work requests name it, 0 for a kernel
- *	consumer's
+ * @entry: its number is how a user's work requests name it, 0 for a kernel consumer's
  * @link, @pdn: whose it is, and its protection domain's number
  */
 struct xroce_kah {
@@ -404,8 +400,7 @@ u32 xroce_link_mtu(const struct xroce_link *link);
  *
  * In another namespace it may be until ib_core has ended the link, and a VLAN for ever.
  */
-static inline bool xroce_link_has_up(const struct xroce_link *link,
-				     const struct net_device *dev)
+static inline bool xroce_link_has_up(const struct xroce_link *link, const struct net_device *dev)
 {
 	return netif_running(dev) && net_eq(dev_net(dev), link->net);
 }
@@ -572,8 +567,7 @@ void xroce_packet_rx(struct xroce_link *link, struct sk_buff *skb, u8 verdict);
 void xroce_packet_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp, u8 verdict);
 
 /* The same, where nobody may be looking. */
-static inline struct xroce_packet *xroce_trace_tx(struct xroce_kqp *kqp,
-						  struct xroce_frame *f)
+static inline struct xroce_packet *xroce_trace_tx(struct xroce_kqp *kqp, struct xroce_frame *f)
 {
 	return trace_xroce_transmit_enabled() ? xroce_packet_tx(kqp, f) : NULL;
 }
@@ -584,8 +578,7 @@ static inline void xroce_trace_rx(struct xroce_link *link, struct sk_buff *skb, 
 		xroce_packet_rx(link, skb, verdict);
 }
 
-static inline void xroce_trace_rx_xdp(struct xroce_link *link,
-				      struct xdp_buff *xdp, u8 verdict)
+static inline void xroce_trace_rx_xdp(struct xroce_link *link, struct xdp_buff *xdp, u8 verdict)
 {
 	if (trace_xroce_verdict_enabled())
 		xroce_packet_rx_xdp(link, xdp, verdict);

@@ -196,8 +196,7 @@ static u32 xroce_resp_ack_psn(struct xroce_qp *qp)
 	return xroce_psn_add(qp->hot.epsn, XROCE_PSN_MASK);
 }
 
-static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp, u8 syndrome, u32 psn,
-						u32 acks)
+static struct xroce_frame *xroce_resp_ack_frame(struct xroce_qp *qp, u8 syndrome, u32 psn, u32 acks)
 {
 	bool before = psn == acks && qp->hot.epsn == qp->resp.rd_end;
 	u32 msn = before ? qp->resp.rd_msn : qp->hot.msn;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The congestion window: packets a QP may have in flight. Additive increase,
- * halved once per round trip with loss, down to a floor. And how long an ACK is
- * waited for. Under the QP's lock.
+ * The congestion window: packets a QP may have in flight. Additive increase, halved once per
+ * round trip with loss, down to a floor. And how long an ACK is waited for. Under the QP's lock.
  */
 #include "core.h"
 

@@ -44,8 +44,7 @@
  * @cwnd_init: window of a new connection, packets
  * @cwnd_max: the most it grows to, packets
  * @cnp_gap: the least between two CNPs of a QP, ns
- * @less: than XROCE_BATCH so many are staged at a time, since it took no more of
- *	any QP's: a hint
+ * @less: than XROCE_BATCH so many are staged at a time, since it took no more: a hint
  * @turn: of QPs that send by the wire, and of those to this host: who waits for room
  *	since then is the next to be given any; 0: nobody
  * @count: counters, where the environment has them on each CPU
@@ -327,6 +326,7 @@ struct xroce_swq {
  * @nak_told: that of the response that last showed one before it lost, or last sent at a NAK
  * @cwnd, @ssthresh, @cwnd_cnt, @recover: see cc.c
  * @srqn: XRC: of the request being built
+ * @cpu: where the last request was built, or that whose queue what is out keeps to
  */
 struct xroce_req {
 	struct xroce_ring *ring;
@@ -357,7 +357,7 @@ struct xroce_req {
 	u32 cwnd_cnt;
 	u32 recover;
 	u32 since_ackreq;
-	u32 srqn;
+	u32 srqn, cpu;
 	enum { XROCE_ASK_NOT, XROCE_ASK_LAST, XROCE_ASK_BOTH } asking;
 	bool asked, early, dry;
 };
@@ -443,8 +443,7 @@ struct xroce_resp {
 /**
  * struct xroce_qp - a queue pair's core part
  * @lock: BH; guards everything here but what is fixed at creation
- * @gen: changes with @av, whose comparison with a packet takes no lock, and with
- *	every reset
+ * @gen: changes with @av, whose comparison with a packet takes no lock, and every reset
  * @resets: how often it was reset: what the device has belongs to one life
  * @sending: someone is in xroce_qp_run() and sends for all
  * @again: someone else has come meanwhile, who leaves his work to the first
@@ -487,11 +486,9 @@ struct xroce_qp {
 	u32 resets;
 	u32 qkey;
 	u16 pkey;
-	u8 full;
-	u8 answers;
+	u8 full, answers;
 	u8 verdict;
-	u8 err_status;
-	u8 err_nak;
+	u8 err_status, err_nak;
 	u64 since;
 	u64 count[XROCE_CNT_MAX];
 	struct xroce_av av;
@@ -735,7 +732,9 @@ u64 xroce_cc_timeout(const struct xroce_req *req);
  * xroce_env_xmit(): send in order; only the QP's sender calls it, without its
  *	lock. The first n returned are taken, the rest stay the caller's; but where
  *	the first of those has become NULL, the device had no room and it is gone.
- * xroce_env_defer(): call xroce_qp_run() soon, never from within this call.
+ * xroce_env_defer(), xroce_env_defer_to(): call xroce_qp_run() soon, never from within this
+ *	call; on a CPU: false where that will not do it.
+ * xroce_env_cpu(): this CPU. xroce_env_rings(): may frames of others overtake its own.
  * xroce_env_cq_event(): run the CQ's handler soon, never from within this call.
  * xroce_env_qp(), xroce_env_mr(), xroce_env_ah(): look-up; what they return stays valid
  *	while BH stay off. A trusted QP's work request names its address handle itself.
@@ -758,6 +757,8 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len);
 void xroce_env_frame_free(struct xroce_frame *f);
 u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n);
 void xroce_env_defer(struct xroce_qp *qp);
+bool xroce_env_defer_to(struct xroce_qp *qp, u32 cpu);
+bool xroce_env_rings(const struct xroce_qp *qp);
 void xroce_env_cq_event(struct xroce_cq *cq);
 void xroce_env_cq_error(struct xroce_cq *cq);
 void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event);
@@ -815,8 +816,7 @@ static inline bool xroce_resp_owes(const struct xroce_qp *qp)
 }
 
 /* Put bytes into a frame: @off is from its start; off + len must be inside. */
-static inline void xroce_frame_write(struct xroce_frame *f, u32 off,
-				     const void *src, u32 len)
+static inline void xroce_frame_write(struct xroce_frame *f, u32 off, const void *src, u32 len)
 {
 	if (off + len <= f->seg[0].len)
 		memcpy(f->seg[0].p + off, src, len);

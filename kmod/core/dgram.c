@@ -33,9 +33,8 @@ static bool xroce_ud_copy(struct xroce_qp *qp, struct xroce_rx *rx)
  * @qp: the queue pair
  * @rx: the packet
  *
- * One that finds no receive, or a buffer too small, is dropped, and a receive
- * taken for it is the next one's. A receive whose memory may not be written ends
- * the QP (IBTA 9.9.3.1, class E).
+ * One that finds no receive, or a buffer too small, is dropped, and a receive taken for it is the
+ * next one's. A receive whose memory may not be written ends the QP (IBTA 9.9.3.1, class E).
  */
 void xroce_ud_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 {

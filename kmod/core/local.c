@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Work requests that send nothing: regions made valid and invalid, windows bound
- * (IBTA 10.6.7). Under the QP's lock, BH off; a key is changed by whoever has
- * made it BUSY, and by nobody else.
+ * Work requests that send nothing: regions made valid and invalid, windows bound (IBTA 10.6.7).
+ * Under the QP's lock, BH off; a key is changed by whoever has made it BUSY, and nobody else.
  */
 #include "copy.h"
 
@@ -32,8 +31,7 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 		was = XROCE_KEY_INVALID;
 		claimed = xroce_mr_claim(mr, was);
 	}
-	done = claimed && mr->key == key &&
-	       (mr->kind != XROCE_MW_2 || mr->qpn == qp->hot.qpn);
+	done = claimed && mr->key == key && (mr->kind != XROCE_MW_2 || mr->qpn == qp->hot.qpn);
 	if (claimed)
 		xroce_mr_release(mr, done ? XROCE_KEY_INVALID : was);
 	atomic_set(&mr->windows, 0);
@@ -72,8 +70,7 @@ static struct xroce_mr *xroce_bind_region(struct xroce_qp *qp, const struct xroc
 
 	if (wqe->bind.access & (XROCE_REMOTE_WRITE | XROCE_REMOTE_ATOMIC))
 		access |= XROCE_LOCAL_WRITE;
-	mr = xroce_mr_get(qp, qp->pd, wqe->bind.lkey, access, wqe->bind.addr,
-			  wqe->bind.length);
+	mr = xroce_mr_get(qp, qp->pd, wqe->bind.lkey, access, wqe->bind.addr, wqe->bind.length);
 	if (mr && !atomic_inc_unless_negative(&mr->windows)) {
 		xroce_mr_put(mr);
 		return NULL;

@@ -100,8 +100,7 @@ void xroce_frame_set_tos(struct xroce_frame *f, u8 tos)
 	u8 *ip = f->seg[0].p;
 
 	if (ip[0] >> 4 == 4) {
-		xroce_put16(ip + 10, ~xroce_fold((u16)~xroce_get16(ip + 10) +
-						 (u16)~ip[1] + tos));
+		xroce_put16(ip + 10, ~xroce_fold((u16)~xroce_get16(ip + 10) + (u16)~ip[1] + tos));
 		ip[1] = tos;
 	} else {
 		ip[0] = 0x60 | tos >> 4;
@@ -136,8 +135,7 @@ u32 xroce_icrc_start(const u8 *l3)
 	u8 head[XROCE_ICRC_HEAD_MAX];
 	u32 n = xroce_icrc_head(head, l3);
 
-	return xroce_env_crc(XROCE_ICRC_SEED, head,
-			     n - sizeof(struct xroce_bth) + XROCE_BTH_PSN);
+	return xroce_env_crc(XROCE_ICRC_SEED, head, n - sizeof(struct xroce_bth) + XROCE_BTH_PSN);
 }
 
 /*

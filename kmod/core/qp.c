@@ -19,6 +19,7 @@ void xroce_qp_init(struct xroce_qp *qp)
 	spin_lock_init(&qp->lock);
 	qp->hot.state = XROCE_QPS_RESET;
 	qp->resp.pd = qp->pd;
+	qp->req.cpu = -1;	/* none */
 	WRITE_ONCE(qp->req.ring->wake, 1);
 }
 

@@ -99,8 +99,7 @@ void xroce_req_fail(struct xroce_qp *qp, u8 status)
  */
 void xroce_req_drained(struct xroce_qp *qp)
 {
-	if (!qp->sqd_notify || qp->hot.state != XROCE_QPS_SQD ||
-	    xroce_req_draining(&qp->req))
+	if (!qp->sqd_notify || qp->hot.state != XROCE_QPS_SQD || xroce_req_draining(&qp->req))
 		return;
 	qp->sqd_notify = false;
 	xroce_env_qp_event(qp, XROCE_EVENT_SQ_DRAINED);
@@ -198,8 +197,7 @@ void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f, bool l
 		qp->req.asking = XROCE_ASK_LAST;
 	/* Yet to be sent; though a peer may have guessed and acknowledged it. */
 	if (!f->again && xroce_psn_diff(qp->hot.max, f->psn) > 0)
-		qp->hot.max = xroce_psn_diff(qp->hot.next, f->psn) > 0 ?
-			      qp->hot.next : f->psn;
+		qp->hot.max = xroce_psn_diff(qp->hot.next, f->psn) > 0 ? qp->hot.next : f->psn;
 }
 
 /**
@@ -528,8 +526,7 @@ static struct xroce_frame *xroce_read_frame(struct xroce_qp *qp,
 			       &eth, sizeof(eth), 0);
 }
 
-static struct xroce_frame *xroce_atomic_frame(struct xroce_qp *qp,
-					      const struct xroce_send_wqe *wqe)
+static struct xroce_frame *xroce_atomic_frame(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {
 	struct xroce_atomiceth eth = {
 		.va = cpu_to_be64(wqe->rdma.remote_addr),
@@ -544,8 +541,7 @@ static struct xroce_frame *xroce_atomic_frame(struct xroce_qp *qp,
 			       &eth, sizeof(eth), 0);
 }
 
-static struct xroce_frame *xroce_flush_frame(struct xroce_qp *qp,
-					     const struct xroce_send_wqe *wqe)
+static struct xroce_frame *xroce_flush_frame(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {
 	struct {
 		struct xroce_word feth;
@@ -699,8 +695,7 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 	}
 	ext_len = xroce_req_ext_len(info);
 	/* A solicited event is for what consumes a receive (IBTA 9.2.3). */
-	if (last && wqe->flags & XROCE_WR_SOLICITED &&
-	    info & (XROCE_OP_SEND | XROCE_OP_IMM))
+	if (last && wqe->flags & XROCE_WR_SOLICITED && info & (XROCE_OP_SEND | XROCE_OP_IMM))
 		op |= XROCE_BTH_SE << 8;
 	f = xroce_frame_new(qp, op, qp->hot.next, ext_len, len);
 	if (!f)
@@ -768,6 +763,28 @@ static void xroce_req_local(struct xroce_qp *qp, const struct xroce_send_wqe *wq
 		xroce_req_complete(qp, XROCE_WC_SUCCESS);
 }
 
+/*
+ * The last request left from another CPU. What is out could be overtaken where each has a ring
+ * of its own: there the other goes on. Elsewhere it keeps to the other's queue, which takes it
+ * from any. Return: may the next leave from here.
+ */
+static noinline bool xroce_req_moves(struct xroce_qp *qp)
+{
+	if (qp->hot.max != qp->hot.una) {
+		if (!xroce_env_rings(qp))
+			return true;
+		if (xroce_env_defer_to(qp, qp->req.cpu))
+			return false;
+	}
+	qp->req.cpu = xroce_env_cpu();
+	return true;
+}
+
+static inline bool xroce_req_here(struct xroce_qp *qp)
+{
+	return qp->req.cpu == xroce_env_cpu() || xroce_req_moves(qp);
+}
+
 /* The next request packet in turn, NULL when none may go now. */
 static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 {
@@ -782,7 +799,7 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 			return NULL;
 		}
 		e = xroce_req_current(qp);
-		if (!e)
+		if (!e || !xroce_req_here(qp))
 			return NULL;
 		wqe = xroce_req_wqe(&qp->req, qp->req.cur);
 		qp->req.srqn = wqe->rdma.xrc_srqn & XROCE_QPN_MASK;
@@ -850,6 +867,9 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 			xroce_env_defer(qp);
 			break;
 		}
+		/* Both leave from one CPU. */
+		if (req->asking && !xroce_req_here(qp))
+			break;
 		psn = qp->hot.next;
 		rd_tail = req->rd_tail;
 		back = req->asking == XROCE_ASK_BOTH && xroce_req_back(qp);

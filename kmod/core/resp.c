@@ -163,8 +163,7 @@ static noinline bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 	if (!xroce_resp_recv(qp))
 		return false;
 	/* The first, for a program that has lost its place. */
-	if (resp->offset > resp->wqe->len ||
-	    pkt->payload_len > resp->wqe->len - resp->offset) {
+	if (resp->offset > resp->wqe->len || pkt->payload_len > resp->wqe->len - resp->offset) {
 		if (!xroce_qp_reliable(qp)) {
 			xroce_qp_verdict(qp, XROCE_CNT_DROP_TOO_LONG);
 			return false;

@@ -13,8 +13,7 @@
  * @stride: from one slot to the next, in bytes
  * @max_sge: pieces of memory that a slot has room for
  */
-void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth,
-		   u32 stride, u32 max_sge)
+void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth, u32 stride, u32 max_sge)
 {
 	*rq = (struct xroce_rq){
 		.mask = depth - 1,

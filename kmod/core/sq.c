@@ -12,8 +12,7 @@ static bool xroce_wqe_offered(const struct xroce_qp *qp, u8 wr)
 		return wr >= XROCE_WR_SEND || qp->hot.transport != XROCE_UD;
 	/* Registration names kernel memory: it is for those who may. */
 	if (xroce_wr_is_local(wr))
-		return qp->hot.transport != XROCE_UD &&
-		       (wr != XROCE_WR_REG_MR || qp->req.trusted);
+		return qp->hot.transport != XROCE_UD && (wr != XROCE_WR_REG_MR || qp->req.trusted);
 	return xroce_qp_reliable(qp) &&
 	       (wr <= XROCE_WR_ATOMIC_FETCH_AND_ADD || wr == XROCE_WR_SEND_WITH_INV ||
 		wr == XROCE_WR_FLUSH || wr == XROCE_WR_ATOMIC_WRITE);

@@ -30,6 +30,9 @@
 /* In place: it is done several times a packet. Any context. */
 #define xroce_env_count(dev, c, n)	this_cpu_add((dev)->count[c], n)
 
+/* With BH off it stays. */
+#define xroce_env_cpu()		raw_smp_processor_id()
+
 /*
  * Who is waited for by others that spin stays on its CPU, where BH off does not see to
  * that. Nests; no lock is taken in between.

@@ -12,6 +12,7 @@ static u32 held;		/* 1 << rank */
 static int bh_off;
 static u32 irq_off;
 
+u32 sim_cpu;
 int sim_pins;
 const struct xroce_mr *sim_used;
 
@@ -151,10 +152,30 @@ void xroce_env_defer(struct xroce_qp *qp)
 	if (ep->defer_pending)
 		return;
 	ep->defer_pending = true;
+	ep->defer_cpu = sim_cpu;
 	if (W->cfg.turn)	/* in the order of their coming */
 		sim_at(turn_after(ep, sim_now()), SIM_EV_DEFER, NULL, ep, 0);
 	else
 		sim_at(sim_now() + sim_below(2000), SIM_EV_DEFER, NULL, ep, 0);
+}
+
+bool xroce_env_defer_to(struct xroce_qp *qp, u32 cpu)
+{
+	sim_check(cpu != sim_cpu && cpu < 2, "from CPU %u to CPU %u", sim_cpu, cpu);
+	/* It may be no more. */
+	if (W->cfg.rings == 1 && sim_chance(1000))
+		return false;
+	if (!ep_of(qp)->defer_pending) {
+		xroce_env_defer(qp);
+		ep_of(qp)->defer_cpu = cpu;
+	}
+	return true;
+}
+
+bool xroce_env_rings(const struct xroce_qp *qp)
+{
+	(void)qp;
+	return W->cfg.rings;
 }
 
 #define HEADROOM	18	/* for a link-layer header */
@@ -239,6 +260,7 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 	u64 end = sim_now() + BURST_MAX, when;
 	struct sim_ep *ep = ep_of(qp);
 	u32 i, taken = n;
+	u32 cpu = sim_cpu;
 	bool data = false;
 	int bh = bh_off;
 
@@ -276,6 +298,7 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 			sim_step();
 		W->depth--;
 		bh_off = bh;
+		sim_cpu = cpu;
 	}
 	ep->in_xmit = false;
 	if (data)
@@ -702,6 +725,7 @@ bool sim_step(void)
 	if (!sim_pop(&ev))
 		return false;
 	sim_set_now(ev.when);
+	sim_cpu = W->cfg.rings == 1 ? sim_below(2) : !!W->cfg.rings;
 	switch (ev.kind) {
 	case SIM_EV_PKT:
 		deliver(ev.arg);
@@ -729,6 +753,7 @@ bool sim_step(void)
 	case SIM_EV_DEFER:
 		ep = ev.arg;
 		ep->defer_pending = false;
+		sim_cpu = ep->defer_cpu;
 		sim_core_enter();
 		xroce_qp_run(&ep->qp);
 		sim_core_leave();

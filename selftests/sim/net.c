@@ -43,7 +43,8 @@ static void net_queue(struct sim_node *from, struct sim_node *to,
 		      struct sim_ep *ep, const u8 *buf, u32 len, u64 t)
 {
 	const struct sim_cfg *c = &W->cfg;
-	u64 *last = &from->path_last[to->idx];
+	u32 ring = c->rings > 1 && sim_cpu;
+	u64 *last = &from->path_last[ring][to->idx];
 	struct sim_pkt *pkt = calloc(1, sizeof(*pkt));
 
 	pkt->to = to;
@@ -66,7 +67,7 @@ static void net_queue(struct sim_node *from, struct sim_node *to,
 	else
 		pkt->ce = !c->unmarked &&
 			  sim_chance(c->mark ? c->mark : 100);
-	t += c->delay + (c->jitter ? sim_rnd() % c->jitter : 0);
+	t += c->delay + (c->jitter ? sim_rnd() % c->jitter : 0) + (ring ? 0 : c->rings);
 	if (sim_chance(c->reorder))
 		t += sim_rnd() % (4 * (c->delay + c->jitter) + 20 * SIM_US);
 	else

@@ -626,6 +626,7 @@ void sim_connect(struct sim_conn *c, bool drained)
 
 void sim_doorbell(struct sim_ep *ep)
 {
+	sim_cpu = W->cfg.rings == 1 ? sim_below(2) : 0;
 	sim_core_enter();
 	xroce_qp_run(&ep->qp);
 	sim_core_leave();

@@ -431,6 +431,7 @@ static struct sim_cfg any_cfg(void)
 		.conns = sim_range(1, 12),
 		.ops = sim_range(1000, 6000),
 		.smp = sim_chance(5000) ? sim_below(5000) : 0,
+		.rings = sim_below(2),
 		.delay = sim_range(1, 50) * SIM_US,
 		.jitter = sim_below(20) * SIM_US,
 		.rnr_late = sim_chance(5000) ? sim_below(9500) : 0,

@@ -473,6 +473,35 @@ static void run_late_peer(u64 seed)
 	sim_finish();
 }
 
+/*
+ * A program posts on one CPU and ACKs come in on the other, whose ring is faster: what is
+ * out is not overtaken, and each CPU has its turn once nothing is.
+ */
+static void run_rings(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u32 i;
+
+	(void)seed;
+	/* So slow that what is out is asked about, or not */
+	cfg.rings = sim_chance(3000) ? 6 * SIM_MS : sim_range(20, 500) * SIM_US;
+	cfg.mtu_shift = 8;
+	ep = &sim_pair(&cfg)->ep[0];
+	for (i = 0; i < 40; i++) {
+		sim_post_one(ep, sim_chance(8000) ? XROCE_WR_RDMA_WRITE : XROCE_WR_RDMA_READ,
+			     sim_below(ep->peer->msg_max));
+		if (ep->ops.n > 8 || sim_chance(3000))
+			sim_settle_all(SIM_SEC);
+		else
+			sim_run_until(sim_now() + sim_below(400) * SIM_US);
+	}
+	sim_settle_all(SIM_SEC);
+	is(OUT_OF_SEQ, 0);
+	is(RETRANS, 0);
+	sim_finish();
+}
+
 const struct sim_scenario sim_room_scenarios[] = {
 	{ "room-never", "a device that takes nothing: retry_cnt + 1 expiries",
 	  run_never, 0, 20 },
@@ -482,6 +511,7 @@ const struct sim_scenario sim_room_scenarios[] = {
 	{ "room-others", "a loss is seen, though answers come and go", run_others, 0, 10 },
 	{ "room-expired", "its timer goes off as a full device takes it", run_expired, 0, 4 },
 	{ "room-ended", "its QP ends as a full device takes it", run_ended, 0, 10 },
+	{ "rings", "CPUs with rings of their own do not overtake each other", run_rings, 0, 40 },
 	{ "meanwhile", "posted while a burst is with the device: sent next", run_meanwhile, 0, 10 },
 	{ "sqd-resources", "READs forgotten in SQD while one is answered",
 	  run_resources, 0, 40 },

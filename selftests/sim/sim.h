@@ -78,8 +78,7 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
  * @smp: that another CPU comes in between while a burst is being sent
  * @rnr_late: that receives are posted late
  * @reorder: that a packet is delayed and overtaken
- * @uc, @ud: that a connection is of this service; UD QPs are in pairs too, but
- *	send to all
+ * @uc, @ud: that a connection is of this service; UD QPs are in pairs too, but send to all
  * @srq: that a QP receives from a shared queue
  * @xrc: that a reliable connection is of XRC, of QPs that are both ends at once
  * @bad: UC, UD: that a send fails where it is posted
@@ -92,6 +91,8 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
  * @depth: work requests of a send queue, 0: some
  * @turn: softirqs of one CPU: each so many ns, deferred runs and then timers; else 0;
  *	@late: the timers of one QP in so many come after 20 of them only, and a half
+ * @rings: each of two CPUs has a ring; 1: all as fast; else who posts is at the first, whose
+ *	takes so many ns more, and packets come in at the other
  */
 struct sim_cfg {
 	u32 nodes;
@@ -114,16 +115,14 @@ struct sim_cfg {
 	u32 xrc;
 	u32 bad;
 	u32 sqd;
-	u32 key;
-	u32 key_bad;
+	u32 key, key_bad;
 	u32 mark, mark_from;
 	u32 late;
 	u64 delay;
 	u64 jitter;
 	u64 rate;
-	u64 turn;
-	u32 queue;
-	u32 depth;
+	u64 turn, rings;
+	u32 queue, depth;
 	u32 max_len;
 	u32 cwnd_init, cwnd_max;
 	u8 timeout;		/* 0: random */
@@ -553,6 +552,7 @@ struct sim_ep {
 	u64 timer_gen;
 	bool in_xmit;
 	bool defer_pending;
+	u32 defer_cpu;
 	u32 events;		/* 1 << enum xroce_event */
 	u32 event[XROCE_EVENT_LAST_WQE + 1];
 };
@@ -591,7 +591,7 @@ struct sim_node {
 	u64 in_queue;			/* bytes that the last packet met */
 	u64 in_drops;
 	u64 in_pkts;
-	u64 path_last[SIM_MAX_NODES];
+	u64 path_last[2][SIM_MAX_NODES];	/* by ring */
 	u8 pd;
 	u8 other_pd;
 	u8 gid4[16];

@@ -130,6 +130,18 @@ void xroce_env_defer(struct xroce_qp *qp)
 	pthread_mutex_unlock(&work.lock);
 }
 
+bool xroce_env_defer_to(struct xroce_qp *qp, u32 cpu)
+{
+	(void)qp;
+	return cpu;
+}
+
+bool xroce_env_rings(const struct xroce_qp *qp)
+{
+	(void)qp;
+	return false;
+}
+
 void xroce_env_cq_event(struct xroce_cq *cq)
 {
 	pthread_mutex_lock(&work.lock);

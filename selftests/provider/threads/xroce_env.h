@@ -91,6 +91,9 @@ typedef pthread_mutex_t spinlock_t;
 #define local_bh_disable()	do { } while (0)
 #define local_bh_enable()	do { } while (0)
 
+/* All send by one queue */
+#define xroce_env_cpu()		0u
+
 #define DIV_ROUND_UP(n, d) (((n) + (d) - 1) / (d))
 #define min(a, b) ({ \
 	__auto_type min_a = (a); \

@@ -124,6 +124,9 @@ extern int sim_pins;
 #define xroce_env_pin()		(sim_pins++)
 #define xroce_env_unpin()	(sim_pins--)
 
+extern u32 sim_cpu;
+#define xroce_env_cpu()		sim_cpu
+
 /* The CPUs' regions in use: each is alone, and has one at a time */
 struct xroce_mr;
 extern const struct xroce_mr *sim_used;
