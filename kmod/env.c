@@ -156,7 +156,7 @@ void xroce_timer_init(struct xroce_kqp *kqp)
 void xroce_env_qp_event(struct xroce_qp *qp, enum xroce_event event)
 {
 	set_bit(event, &xroce_qp_kqp(qp)->events);
-	xroce_env_defer(qp);
+	xroce_env_defer(qp, -1);
 }
 
 /**

@@ -129,35 +129,26 @@ static bool frame_has_class(const struct xroce_av *av)
 	return av->prio || xroce_l3_dsfield(av->l3) & ~INET_ECN_MASK;
 }
 
-/*
- * Does the netdev take a QP's next frame as an XDP frame: where our program is
- * attached natively and the driver lets others send so. It may cease to at any
- * moment: then it takes nothing, and skbs follow. What one way still holds may then
- * arrive behind what the other has: as a loss, once.
+/**
+ * xroce_env_rings() - are a QP's frames sent by XDP, in order with this CPU's alone
+ * @qp: the queue pair
+ *
+ * Where our program is attached natively and the driver lets others send so. It may cease to
+ * at any moment: then it takes nothing, and skbs follow. What one way still holds may then
+ * arrive behind what the other has: as a loss, once. Drivers have a ring for each CPU, mostly;
+ * an skb says which queue it is for.
  */
-static bool frame_by_xdp(const struct xroce_kqp *kqp)
+bool xroce_env_rings(const struct xroce_qp *qp)
 {
-	const struct xroce_link *link = kqp->link;
+	const struct xroce_link *link = container_of(qp, struct xroce_kqp, qp)->link;
 	const struct net_device *ndev = link->ndev;
 	const struct bpf_link *xdp = READ_ONCE(link->xdp);
 
 	return xdp && READ_ONCE(ndev->xdp_state[XDP_MODE_DRV].link) ==
 	       (const void *)xdp && link->xdp_fit &&
 	       READ_ONCE(ndev->xdp_features) & NETDEV_XDP_ACT_NDO_XMIT &&
-	       (READ_ONCE(ndev->num_tc) <= 1 || !frame_has_class(&kqp->qp.av)) &&
-	       kqp->qp.av.route == XROCE_ROUTE_WIRE &&
-	       (kqp->xdp_stuck < XROCE_XDP_STUCK || kqp->xdp_cpu != smp_processor_id());
-}
-
-/**
- * xroce_env_rings() - may a QP's frames overtake those that another CPU has sent
- * @qp: the queue pair
- *
- * BH off. Drivers have an XDP ring for each CPU; an skb says which queue it goes to.
- */
-bool xroce_env_rings(const struct xroce_qp *qp)
-{
-	return frame_by_xdp(container_of(qp, struct xroce_kqp, qp));
+	       (READ_ONCE(ndev->num_tc) <= 1 || !frame_has_class(&qp->av)) &&
+	       qp->av.route == XROCE_ROUTE_WIRE;
 }
 
 /**
@@ -174,7 +165,8 @@ __flatten struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 
 	if (qp->av.route == XROCE_ROUTE_HOST ||
 	    (len <= XROCE_FRAME_MAX && len <= READ_ONCE(kqp->link->ndev->mtu) &&
-	     frame_by_xdp(kqp)))
+	     xroce_env_rings(qp) &&
+	     (kqp->xdp_stuck < XROCE_XDP_STUCK || kqp->xdp_cpu != smp_processor_id())))
 		kf = xroce_frame_page(qp->av.l3_len, len);
 	else
 		kf = skb_frame(kqp->link->ndev, len);

@@ -58,7 +58,7 @@ static void kqp_doorbell(struct xroce_kqp *kqp)
 {
 	if (bell_waits(kqp)) {
 		xroce_env_count(&kqp->link->dev, XROCE_CNT_DOORBELLS, 1);
-		xroce_env_defer(&kqp->qp);
+		xroce_env_defer(&kqp->qp, -1);
 		return;
 	}
 	local_bh_disable();

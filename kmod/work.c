@@ -2,8 +2,8 @@
 /*
  * What cannot be done where it comes up: runs of QPs, calls of handlers and the frames that
  * this host sends to itself. Each CPU has a NAPI on a dummy netdev for them, polled in softirq
- * with no lock held. What is queued goes to the CPU one is on, from any context, but for CQs
- * that have a vector; frames, with BH off, to that of those that they follow.
+ * with no lock held. What is queued goes to this CPU, from any context, but for a CQ's vector,
+ * and a QP that another sends for; frames, with BH off, to that of those that they follow.
  */
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
@@ -50,11 +50,11 @@ struct xroce_work {
 static struct xroce_work __percpu *xroce_works;
 static struct net_device *xroce_napi_dev;
 
-/* Any user may name a vector; what CPUs are isolated from is not theirs to say. */
+/* CPUs are isolated from what any user may name; with PREEMPT_RT interrupts raise no softirqs. */
 static bool work_elsewhere(int cpu)
 {
-	return cpu >= 0 && cpu != smp_processor_id() && cpu_online(cpu) &&
-	       housekeeping_cpu(cpu, HK_TYPE_DOMAIN);
+	return !IS_ENABLED(CONFIG_PREEMPT_RT) && cpu >= 0 && cpu != smp_processor_id() &&
+	       cpu_online(cpu) && housekeeping_cpu(cpu, HK_TYPE_DOMAIN);
 }
 
 /*
@@ -84,39 +84,29 @@ static void work_add(enum work_kind kind, struct llist_node *node, int cpu)
 	local_irq_restore(flags);
 }
 
-static void defer(struct xroce_kqp *kqp, int cpu)
-{
-	if (atomic_xchg(&kqp->queued, 1))
-		return;
-	/* Its owner has gone: nobody is left to run it for. */
-	if (!refcount_inc_not_zero(&kqp->users))
-		return;
-	work_add(WORK_QP, &kqp->work, cpu);
-}
-
 /**
- * xroce_env_defer() - run a QP soon on this CPU, and raise its events
+ * xroce_env_defer() - run a QP soon, and raise its events
  * @qp: the queue pair
+ * @cpu: where, BH being off; or -1: on this CPU, unless it is about to be run anyway
  *
  * Any context. The caller knows that the QP's memory stays.
- */
-void xroce_env_defer(struct xroce_qp *qp)
-{
-	defer(xroce_qp_kqp(qp), -1);
-}
-
-/**
- * xroce_env_defer_to() - run a QP soon on another CPU
- * @qp: the queue pair
- * @cpu: which one
  *
- * BH off. Return: false when that one does not work for us: it is not done.
+ * Return: false when that CPU does not work for us, and it is not done.
  */
-bool xroce_env_defer_to(struct xroce_qp *qp, u32 cpu)
+bool xroce_env_defer(struct xroce_qp *qp, int cpu)
 {
-	if (!work_elsewhere(cpu))
-		return false;
-	defer(xroce_qp_kqp(qp), cpu);
+	struct xroce_kqp *kqp = xroce_qp_kqp(qp);
+	int at;
+
+	if (cpu >= 0) {
+		/* While it was offline its poll was given away, and may go on there. */
+		at = READ_ONCE(per_cpu_ptr(xroce_works, cpu)->napi.list_owner);
+		if (!work_elsewhere(cpu) || (at >= 0 && at != cpu))
+			return false;
+	}
+	/* Without a user its owner has gone: nobody is left to run it for. */
+	if (!atomic_xchg(&kqp->queued, 1) && refcount_inc_not_zero(&kqp->users))
+		work_add(WORK_QP, &kqp->work, cpu);
 	return true;
 }
 
@@ -131,11 +121,8 @@ void xroce_env_cq_event(struct xroce_cq *cq)
 	struct xroce_kcq *kcq = xroce_cq_kcq(cq);
 
 	atomic_inc(&kcq->raised);
-	if (atomic_inc_return(&kcq->events) != 1)
-		return;
-	if (!refcount_inc_not_zero(&kcq->users))
-		return;
-	work_add(WORK_CQ, &kcq->work, kcq->cpu);
+	if (atomic_inc_return(&kcq->events) == 1 && refcount_inc_not_zero(&kcq->users))
+		work_add(WORK_CQ, &kcq->work, kcq->cpu);
 }
 
 /**
@@ -148,11 +135,8 @@ void xroce_env_srq_limit(struct xroce_rq *rq)
 {
 	struct xroce_ksrq *srq = container_of(rq, struct xroce_ksrq, rq);
 
-	if (atomic_xchg(&srq->queued, 1))
-		return;
-	if (!refcount_inc_not_zero(&srq->users))
-		return;
-	work_add(WORK_SRQ, &srq->work, -1);
+	if (!atomic_xchg(&srq->queued, 1) && refcount_inc_not_zero(&srq->users))
+		work_add(WORK_SRQ, &srq->work, -1);
 }
 
 /**

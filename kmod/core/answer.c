@@ -257,6 +257,8 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 			resp->cnp = false;
 		return f;
 	}
+	if (resp->rd_active && resp->cpu != xroce_env_cpu() && xroce_qp_away(qp, resp->cpu))
+		return NULL;
 	while (resp->rd_active) {
 		rd = xroce_resp_oldest(resp);
 		f = xroce_resp_rd_frame(qp, rd);

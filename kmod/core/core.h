@@ -326,7 +326,8 @@ struct xroce_swq {
  * @nak_told: that of the response that last showed one before it lost, or last sent at a NAK
  * @cwnd, @ssthresh, @cwnd_cnt, @recover: see cc.c
  * @srqn: XRC: of the request being built
- * @cpu: where the last request was built, or that whose queue what is out keeps to
+ * @cpu: where what is out leaves from, or whose queue it keeps to
+ * @away: in this run that was not here
  */
 struct xroce_req {
 	struct xroce_ring *ring;
@@ -359,7 +360,7 @@ struct xroce_req {
 	u32 since_ackreq;
 	u32 srqn, cpu;
 	enum { XROCE_ASK_NOT, XROCE_ASK_LAST, XROCE_ASK_BOTH } asking;
-	bool asked, early, dry;
+	bool asked, early, dry, away;
 };
 
 enum xroce_rd_state {
@@ -402,7 +403,8 @@ struct xroce_rd {
  * struct xroce_resp - responder; guarded by the QP's lock
  * @rd: the last READs and atomics, a ring of @max_rd entries; the next one goes
  *	to @rd_tail, where the oldest is
- * @rd_active: how many are XROCE_RD_ACTIVE; they are answered in PSN order
+ * @rd_active: how many are XROCE_RD_ACTIVE; they are answered in PSN order, by @cpu, where
+ *	the first came in
  * @rd_end: where the READs and atomics accepted last in a row end, @rd_before: the
  *	PSN before them, @rd_msn: the MSN then
  * @nak: syndrome to send instead of an ACK, 0 when none; goes once to @nak_psn
@@ -420,10 +422,8 @@ struct xroce_resp {
 	struct xroce_rd *rd;
 	u32 max_rd;
 	u32 rd_tail;
-	u32 rd_active;
-	u32 rd_end;
-	u32 rd_before;
-	u32 rd_msn;
+	u32 rd_active, cpu;
+	u32 rd_end, rd_before, rd_msn;
 	u32 nak_psn;
 	u8 nak;
 	u8 min_rnr;
@@ -448,6 +448,7 @@ struct xroce_resp {
  * @sending: someone is in xroce_qp_run() and sends for all
  * @again: someone else has come meanwhile, who leaves his work to the first
  * @nomem: a frame was not to be had; the run is tried again
+ * @away: in this run requests or answers were left to one on another CPU
  * @full: runs in a row that found no room in the device, up to XROCE_FULL_MOST
  * @since: when it began to wait for room, 0: it does not
  * @answers: staged since requests had their turn
@@ -475,9 +476,8 @@ struct xroce_qp {
 	struct xroce_cq *rcq;
 	struct xroce_rq *rq;
 	bool srq;
-	bool sending;
-	bool again;
-	bool nomem;
+	bool sending, again;
+	bool nomem, away;
 	bool established;
 	bool sqd_notify;
 	bool dead;
@@ -626,6 +626,7 @@ void xroce_qp_flush(struct xroce_qp *qp);
 
 /* tx.c */
 void xroce_qp_run(struct xroce_qp *qp);
+bool xroce_qp_away(struct xroce_qp *qp, u32 cpu);	/* under its lock */
 void xroce_qp_timer(struct xroce_qp *qp);
 /* net.c: under the QP's lock. */
 struct xroce_frame *xroce_frame_new(struct xroce_qp *qp, u32 op, u32 psn, u32 ext_len,
@@ -732,9 +733,9 @@ u64 xroce_cc_timeout(const struct xroce_req *req);
  * xroce_env_xmit(): send in order; only the QP's sender calls it, without its
  *	lock. The first n returned are taken, the rest stay the caller's; but where
  *	the first of those has become NULL, the device had no room and it is gone.
- * xroce_env_defer(), xroce_env_defer_to(): call xroce_qp_run() soon, never from within this
- *	call; on a CPU: false where that will not do it.
- * xroce_env_cpu(): this CPU. xroce_env_rings(): may frames of others overtake its own.
+ * xroce_env_defer(): call xroce_qp_run() soon, never from within this call; here, if @cpu
+ *	is -1, or on another CPU: false where that will not do it.
+ * xroce_env_cpu(): this CPU. xroce_env_rings(): may its frames overtake others'.
  * xroce_env_cq_event(): run the CQ's handler soon, never from within this call.
  * xroce_env_qp(), xroce_env_mr(), xroce_env_ah(): look-up; what they return stays valid
  *	while BH stay off. A trusted QP's work request names its address handle itself.
@@ -756,8 +757,7 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when);
 struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len);
 void xroce_env_frame_free(struct xroce_frame *f);
 u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n);
-void xroce_env_defer(struct xroce_qp *qp);
-bool xroce_env_defer_to(struct xroce_qp *qp, u32 cpu);
+bool xroce_env_defer(struct xroce_qp *qp, int cpu);
 bool xroce_env_rings(const struct xroce_qp *qp);
 void xroce_env_cq_event(struct xroce_cq *cq);
 void xroce_env_cq_error(struct xroce_cq *cq);

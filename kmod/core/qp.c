@@ -110,7 +110,7 @@ static void xroce_qp_flush_sends(struct xroce_qp *qp)
 			return;
 		xroce_req_complete(qp, XROCE_WC_WR_FLUSH_ERR);
 	}
-	xroce_env_defer(qp);
+	xroce_env_defer(qp, -1);
 }
 
 /**
@@ -139,7 +139,7 @@ void xroce_qp_flush(struct xroce_qp *qp)
 		xroce_qp_flush_recv(qp);
 	}
 	if (!left)
-		xroce_env_defer(qp);
+		xroce_env_defer(qp, -1);
 }
 
 /**
@@ -192,7 +192,7 @@ void xroce_qp_fatal(struct xroce_qp *qp)
 	if (!qp->resp.fatal)
 		xroce_env_qp_event(qp, XROCE_EVENT_QP_FATAL);
 	qp->resp.fatal = true;
-	xroce_env_defer(qp);
+	xroce_env_defer(qp, -1);
 }
 
 static void xroce_qp_attrs(struct xroce_qp *qp, struct xroce_attr *attr, u32 mask)

@@ -764,25 +764,17 @@ static void xroce_req_local(struct xroce_qp *qp, const struct xroce_send_wqe *wq
 }
 
 /*
- * The last request left from another CPU. What is out could be overtaken where each has a ring
- * of its own: there the other goes on. Elsewhere it keeps to the other's queue, which takes it
- * from any. Return: may the next leave from here.
+ * The last request left from another CPU. While anything is out that one goes on, where each
+ * has a ring of its own; elsewhere all keeps to its queue, which takes it from any CPU.
+ * Return: may the next leave from here.
  */
 static noinline bool xroce_req_moves(struct xroce_qp *qp)
 {
-	if (qp->hot.max != qp->hot.una) {
-		if (!xroce_env_rings(qp))
-			return true;
-		if (xroce_env_defer_to(qp, qp->req.cpu))
-			return false;
-	}
-	qp->req.cpu = xroce_env_cpu();
-	return true;
-}
-
-static inline bool xroce_req_here(struct xroce_qp *qp)
-{
-	return qp->req.cpu == xroce_env_cpu() || xroce_req_moves(qp);
+	if (qp->hot.max == qp->hot.una)
+		qp->req.cpu = xroce_env_cpu();
+	else
+		qp->req.away = xroce_qp_away(qp, qp->req.cpu);
+	return !qp->req.away;
 }
 
 /* The next request packet in turn, NULL when none may go now. */
@@ -799,7 +791,7 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 			return NULL;
 		}
 		e = xroce_req_current(qp);
-		if (!e || !xroce_req_here(qp))
+		if (!e || (qp->req.cpu != xroce_env_cpu() && !xroce_req_moves(qp)))
 			return NULL;
 		wqe = xroce_req_wqe(&qp->req, qp->req.cur);
 		qp->req.srqn = wqe->rdma.xrc_srqn & XROCE_QPN_MASK;
@@ -810,7 +802,7 @@ static struct xroce_frame *xroce_req_build(struct xroce_qp *qp)
 		xroce_req_local(qp, wqe, e);
 	}
 	/* Others want this CPU too. */
-	xroce_env_defer(qp);
+	xroce_env_defer(qp, -1);
 	return NULL;
 }
 
@@ -843,7 +835,7 @@ static noinline void xroce_req_forth(struct xroce_qp *qp, u32 psn, u32 rd_tail)
 {
 	xroce_req_seek(qp, psn);
 	qp->req.rd_tail = rd_tail;
-	qp->req.asking = qp->nomem ? XROCE_ASK_BOTH : XROCE_ASK_LAST;
+	qp->req.asking = qp->nomem || qp->req.away ? XROCE_ASK_BOTH : XROCE_ASK_LAST;
 }
 
 /* Packets that cannot ask in turn before others get the CPU: each is looked for. */
@@ -864,19 +856,16 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 
 	while (xroce_qp_sends(qp) && !req->rnr_until) {
 		if (!left--) {
-			xroce_env_defer(qp);
+			xroce_env_defer(qp, -1);
 			break;
 		}
-		/* Both leave from one CPU. */
-		if (req->asking && !xroce_req_here(qp))
-			break;
 		psn = qp->hot.next;
 		rd_tail = req->rd_tail;
 		back = req->asking == XROCE_ASK_BOTH && xroce_req_back(qp);
 		f = xroce_req_build(qp);
 		if (back)
 			xroce_req_forth(qp, psn, rd_tail);
-		if (f || qp->nomem)
+		if (f || qp->nomem || req->away)
 			return f;
 		/* Stopping: one that cannot be sent may be the oldest already. */
 		xroce_req_done(qp);

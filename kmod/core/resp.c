@@ -309,7 +309,8 @@ static void xroce_resp_accepted(struct xroce_qp *qp, struct xroce_rd *rd)
 	rd->stop = xroce_psn_add(rd->psn, rd->npsn);
 	rd->state = XROCE_RD_ACTIVE;
 	resp->rd_end = rd->stop;
-	resp->rd_active++;
+	if (!resp->rd_active++)
+		resp->cpu = xroce_env_cpu();
 	resp->rd_tail = (resp->rd_tail + 1) % resp->max_rd;
 }
 
@@ -476,7 +477,8 @@ static void xroce_resp_duplicate(struct xroce_qp *qp, const struct xroce_pkt *pk
 	if (rd->state != XROCE_RD_ACTIVE) {
 		rd->state = XROCE_RD_ACTIVE;
 		rd->again = true;
-		resp->rd_active++;
+		if (!resp->rd_active++)
+			resp->cpu = xroce_env_cpu();
 	}
 	return;
 drop:

@@ -144,7 +144,7 @@ void xroce_rx_end(struct xroce_qp *qp, struct xroce_rx *rx)
 {
 	__acquire(&qp->lock);	/* by xroce_rx_begin(): to sparse */
 	if (xroce_qp_pending(qp))
-		xroce_env_defer(qp);
+		xroce_env_defer(qp, -1);
 	rx->verdict = qp->verdict;
 	spin_unlock(&qp->lock);
 }

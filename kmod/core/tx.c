@@ -216,6 +216,21 @@ static noinline u64 xroce_turn_wait(struct xroce_qp *qp, bool looked)
 }
 
 /**
+ * xroce_qp_away() - leave to another CPU what could overtake what that one has sent
+ * @qp: the queue pair
+ * @cpu: which CPU
+ *
+ * Return: whether it is left: a run there is about to come.
+ */
+bool xroce_qp_away(struct xroce_qp *qp, u32 cpu)
+{
+	bool away = xroce_env_rings(qp) && xroce_env_defer(qp, cpu);
+
+	qp->away |= away;
+	return away;
+}
+
+/**
  * xroce_qp_run() - send what there is to send
  * @qp: the queue pair
  *
@@ -244,15 +259,18 @@ void xroce_qp_run(struct xroce_qp *qp)
 		else if (qp->hot.state == XROCE_QPS_SQE)
 			xroce_qp_send_error(qp);
 		qp->nomem = false;
+		qp->away = false;
 		qp->again = false;
 		qp->req.dry = false;
+		qp->req.away = false;
 		mine = xroce_turn_mine(qp);
 		less = mine && qp->av.route == XROCE_ROUTE_WIRE ? READ_ONCE(qp->dev->less) : 0;
 		/* One finds out as well as many whether there is room again. */
 		most = qp->full || !mine ? 1 : XROCE_BATCH - less;
 		n = xroce_stage(qp, most);
 		if (!n) {
-			xroce_turn_end(qp);
+			if (!qp->away)
+				xroce_turn_end(qp);
 			break;
 		}
 		/* A datagram's way is its own. */
@@ -286,11 +304,11 @@ void xroce_qp_run(struct xroce_qp *qp)
 			xroce_env_timer(qp, xroce_turn_wait(qp, mine));
 			/* What is to be flushed meanwhile needs no room. */
 			if (qp->again && !qp->dead && !xroce_qp_sends(qp))
-				xroce_env_defer(qp);
+				xroce_env_defer(qp, -1);
 			break;
 		}
 		if (!budget) {
-			xroce_env_defer(qp);
+			xroce_env_defer(qp, -1);
 			break;
 		}
 		/* There was no more, and nothing has come up since. */
@@ -333,7 +351,7 @@ void xroce_qp_timer(struct xroce_qp *qp)
 	spin_unlock(&qp->lock);
 	/* Of many QPs they may go off at once: what there is much of is others' work too. */
 	if (much)
-		xroce_env_defer(qp);
+		xroce_env_defer(qp, -1);
 	else
 		xroce_qp_run(qp);
 }

@@ -25,6 +25,7 @@ void sim_bug(const char *file, int line, const char *what)
 	abort();
 }
 
+u32 sim_cpu;
 int sim_pins;
 const struct xroce_mr *sim_used;
 
@@ -178,9 +179,16 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 	return i;
 }
 
-void xroce_env_defer(struct xroce_qp *qp)
+bool xroce_env_defer(struct xroce_qp *qp, int cpu)
+{
+	MUST(qp == env.qp && cpu < 0);
+	return true;
+}
+
+bool xroce_env_rings(const struct xroce_qp *qp)
 {
 	MUST(qp == env.qp);
+	return false;
 }
 
 void xroce_env_cq_event(struct xroce_cq *cq)

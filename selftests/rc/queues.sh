@@ -18,9 +18,13 @@ cd "$(dirname "$0")" || exit 1
 . ../lib/topo.sh
 
 topo_need ethtool tc taskset ib_write_bw
-[ "$(nproc)" -gt 3 ] || skip_all "needs four CPUs"
-[ "$XROCE_XDP" = native ] || [ -e /sys/class/net/lo/queues/rx-0/rps_cpus ] ||
-	skip_all "a kernel without RPS"
+[ "$(nproc)" -gt 1 ] || skip_all "one CPU has one queue"
+if [ "$XROCE_XDP" = native ]; then
+	[ "$(nproc)" -gt 3 ] || skip_all "needs four CPUs"
+	[ ! -e /sys/kernel/realtime ] || skip_all "PREEMPT_RT, where no CPU has another one send"
+else
+	[ -e /sys/class/net/lo/queues/rx-0/rps_cpus ] || skip_all "a kernel without RPS"
+fi
 topo_direct 4500
 label="xroce $XROCE_XDP"
 
@@ -43,13 +47,18 @@ rings() {
 		n1 sh -c "echo 1 >/sys/class/net/$ETH1/threaded" &&
 		n2 sh -c "echo 1 >/sys/class/net/$ETH2/threaded" || return
 	# their numbers are in the order of the devices and their queues
-	mapfile -t p < <(ps -e -o comm,pid | sort | awk '/^napi\// { print $2 }')
+	mapfile -t p < <(ps -e -o comm,pid | sort -V | awk '/^napi\// { print $2 }')
 	[ "${#p[@]}" = 3 ] || { echo "${#p[@]} threads"; return 1; }
 	taskset -p 2 "${p[0]}" && taskset -p 4 "${p[1]}" && taskset -p 8 "${p[2]}"
 }
 
 # Packets that the slow queue has sent, of all
 sent_slow() {
+	if [ "$XROCE_XDP" = native ]; then
+		n2 ethtool -S "$ETH2" | awk '$1 ~ /^rx_queue_[01]_xdp_packets:/ { n += $2 }
+			$1 == "rx_queue_0_xdp_packets:" { slow = $2 } END { print slow " " n }'
+		return
+	fi
 	n1 tc -s class show dev "$ETH1" |
 		awk '/^class mq/ { q = $3 } /Sent/ { n += $4; if (q == "1:1") slow = $4 }
 			END { print slow " " n }'
@@ -64,8 +73,7 @@ nothing_overtakes() {
 			-t $((2 * 1048576 / size)) || return
 	done
 	gaps=$(($(counter "$RNS2" "$RDMA2" out_of_sequence) - gaps))
-	all=$(counter "$RNS1" "$RDMA1" sent_pkts) slow=$all
-	[ "$XROCE_XDP" = native ] || read -r slow all < <(sent_slow)
+	read -r slow all < <(sent_slow)
 	echo "$gaps gaps, $(counter "$RNS1" "$RDMA1" retransmitted_pkts) sent again; $slow of $all packets by the slow queue"
 	[ "$slow" -gt 100 ] && [ "$all" -gt 15000 ] && [ "$gaps" = 0 ]
 }

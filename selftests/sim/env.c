@@ -144,31 +144,23 @@ void xroce_env_timer(struct xroce_qp *qp, u64 when)
 	       ++ep->timer_gen);
 }
 
-void xroce_env_defer(struct xroce_qp *qp)
+bool xroce_env_defer(struct xroce_qp *qp, int cpu)
 {
 	SIM_OUTSIDE();
 	struct sim_ep *ep = ep_of(qp);
 
+	sim_check(cpu != (int)sim_cpu && cpu < 2, "from CPU %u to CPU %d", sim_cpu, cpu);
+	/* It may be no more. */
+	if (cpu >= 0 && W->cfg.rings == 1 && sim_chance(1000))
+		return false;
 	if (ep->defer_pending)
-		return;
+		return true;
 	ep->defer_pending = true;
-	ep->defer_cpu = sim_cpu;
+	ep->defer_cpu = cpu < 0 ? sim_cpu : (u32)cpu;
 	if (W->cfg.turn)	/* in the order of their coming */
 		sim_at(turn_after(ep, sim_now()), SIM_EV_DEFER, NULL, ep, 0);
 	else
 		sim_at(sim_now() + sim_below(2000), SIM_EV_DEFER, NULL, ep, 0);
-}
-
-bool xroce_env_defer_to(struct xroce_qp *qp, u32 cpu)
-{
-	sim_check(cpu != sim_cpu && cpu < 2, "from CPU %u to CPU %u", sim_cpu, cpu);
-	/* It may be no more. */
-	if (W->cfg.rings == 1 && sim_chance(1000))
-		return false;
-	if (!ep_of(qp)->defer_pending) {
-		xroce_env_defer(qp);
-		ep_of(qp)->defer_cpu = cpu;
-	}
 	return true;
 }
 

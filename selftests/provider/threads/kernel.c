@@ -120,20 +120,17 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 	return n;
 }
 
-void xroce_env_defer(struct xroce_qp *qp)
+bool xroce_env_defer(struct xroce_qp *qp, int at)
 {
 	struct cpu *cpu = &work.cpu[index_of(qp)];
 
+	if (at >= 0)
+		bug("a run elsewhere");
 	pthread_mutex_lock(&work.lock);
 	cpu->defer = true;
 	pthread_cond_signal(&cpu->more);
 	pthread_mutex_unlock(&work.lock);
-}
-
-bool xroce_env_defer_to(struct xroce_qp *qp, u32 cpu)
-{
-	(void)qp;
-	return cpu;
+	return true;
 }
 
 bool xroce_env_rings(const struct xroce_qp *qp)
