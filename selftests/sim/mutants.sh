@@ -253,7 +253,7 @@ bug full-loops comp ' -
 bug flush-at-once qp 'XROCE_FLUSH_BUDGET	256u' 'XROCE_FLUSH_BUDGET	16384u'
 bug flush-many resp 'if (rd && pkt->info & XROCE_OP_FLUSH)' 'if (0)'
 bug asks-gone req 'if (!req->since_ackreq && !req->asking)' 'if (!req->since_ackreq)'
-bug asks-defer req '			xroce_env_defer(qp);
+bug asks-defer req '			xroce_env_defer(qp, -1);
 			break;
 		}
 		psn = qp->hot.next;' '			break;
@@ -335,7 +335,7 @@ bug ask-steps-back req 'if (req->asking || xroce_req_ask(qp))' 'if (xroce_req_as
 bug ask-untimed comp 'if (qp->req.timing)' 'if (0)'
 bug ask-ever req '(u64)XROCE_ASK_WAIT, XROCE_ASK_MOST);' '(u64)XROCE_ASK_WAIT, ~0ull);'
 bug ask-oldest-back req 'if (f->again == XROCE_CNT_ASKED && qp->req.asking) {' 'if (0) {'
-bug ask-oldest-nomem req 'qp->nomem ? XROCE_ASK_BOTH : XROCE_ASK_LAST' 'XROCE_ASK_LAST'
+bug ask-oldest-nomem req 'qp->nomem || qp->req.away ? XROCE_ASK_BOTH : XROCE_ASK_LAST' 'XROCE_ASK_LAST'
 bug ask-oldest-read req 'xroce_req_from(qp, end) == end))' '0))'
 bug ask-oldest-limit req '	req->rd_tail = req->rd_head;
 	return true;' '	return true;'
