@@ -50,7 +50,7 @@ struct xroce_work {
 static struct xroce_work __percpu *xroce_works;
 static struct net_device *xroce_napi_dev;
 
-/* CPUs are isolated from what any user may name; with PREEMPT_RT interrupts raise no softirqs. */
+/* Users name any CPU, also one isolated from them; PREEMPT_RT's SMP calls may raise no softirq. */
 static bool work_elsewhere(int cpu)
 {
 	return !IS_ENABLED(CONFIG_PREEMPT_RT) && cpu >= 0 && cpu != smp_processor_id() &&

@@ -295,6 +295,14 @@ static struct xroce_rd *xroce_resp_accept(struct xroce_qp *qp, const struct xroc
 	return rd;
 }
 
+/* It is to be answered: where others are, or here. */
+static void xroce_resp_activate(struct xroce_resp *resp, struct xroce_rd *rd)
+{
+	rd->state = XROCE_RD_ACTIVE;
+	if (!resp->rd_active++)
+		resp->cpu = xroce_env_cpu();
+}
+
 /* Its response acknowledges what was to be acknowledged before it. */
 static void xroce_resp_accepted(struct xroce_qp *qp, struct xroce_rd *rd)
 {
@@ -307,10 +315,8 @@ static void xroce_resp_accepted(struct xroce_qp *qp, struct xroce_rd *rd)
 	rd->owes = qp->hot.resp_flags & XROCE_RESP_ACK ? resp->rd_before : XROCE_PSN_NONE;
 	qp->hot.resp_flags &= ~XROCE_RESP_ACK;
 	rd->stop = xroce_psn_add(rd->psn, rd->npsn);
-	rd->state = XROCE_RD_ACTIVE;
 	resp->rd_end = rd->stop;
-	if (!resp->rd_active++)
-		resp->cpu = xroce_env_cpu();
+	xroce_resp_activate(resp, rd);
 	resp->rd_tail = (resp->rd_tail + 1) % resp->max_rd;
 }
 
@@ -475,10 +481,8 @@ static void xroce_resp_duplicate(struct xroce_qp *qp, const struct xroce_pkt *pk
 	rd->start = pkt->psn;
 	rd->next = pkt->psn;
 	if (rd->state != XROCE_RD_ACTIVE) {
-		rd->state = XROCE_RD_ACTIVE;
 		rd->again = true;
-		if (!resp->rd_active++)
-			resp->cpu = xroce_env_cpu();
+		xroce_resp_activate(resp, rd);
 	}
 	return;
 drop:

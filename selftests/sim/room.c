@@ -473,6 +473,14 @@ static void run_late_peer(u64 seed)
 	sim_finish();
 }
 
+/* All is done; nobody is told of what came before these. */
+static void settle_both(struct sim_conn *c)
+{
+	sim_post_one(&c->ep[0], XROCE_WR_RDMA_WRITE, 100);
+	sim_post_one(&c->ep[1], XROCE_WR_RDMA_WRITE, 100);
+	sim_settle_all(SIM_SEC);
+}
+
 /*
  * Programs post on one CPU, and what comes in does so on the other, whose ring is faster:
  * what is out is not overtaken, of requests or of responses, and each CPU has its turn once
@@ -498,18 +506,12 @@ static void run_rings(u64 seed)
 		opt.len = sim_below(ep->peer->msg_max);
 		opt.signaled = sim_chance(5000);
 		sim_check(sim_post(ep, &opt), "no room");
-		if (c->ep[0].ops.n > 8 || c->ep[1].ops.n > 8 || sim_chance(3000)) {
-			/* Nobody is told of those before */
-			sim_post_one(&c->ep[0], XROCE_WR_RDMA_WRITE, 100);
-			sim_post_one(&c->ep[1], XROCE_WR_RDMA_WRITE, 100);
-			sim_settle_all(SIM_SEC);
-		} else {
+		if (c->ep[0].ops.n > 8 || c->ep[1].ops.n > 8 || sim_chance(3000))
+			settle_both(c);
+		else
 			sim_run_until(sim_now() + sim_below(400) * SIM_US);
-		}
 	}
-	sim_post_one(&c->ep[0], XROCE_WR_RDMA_WRITE, 100);
-	sim_post_one(&c->ep[1], XROCE_WR_RDMA_WRITE, 100);
-	sim_settle_all(SIM_SEC);
+	settle_both(c);
 	is(OUT_OF_SEQ, 0);
 	is(IMPLIED_NAK, 0);
 	is(RETRANS, 0);
