@@ -208,13 +208,14 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 			      struct ib_udata *udata)
 {
 	struct xroce_create_qp_resp resp = {};
+	struct xroce_create_qp req = {};
 	struct xroce_uctx *uctx = xroce_udata_uctx(udata);
 	struct xroce_kqp *kqp;
 	int err;
 
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	err = kqp_check_init(init, udata);
+	err = xroce_udata_in(udata, &req, sizeof(req)) ?: kqp_check_init(init, udata);
 	if (err) {
 		ibdev_dbg(ib->device, "no QP of type %u as asked for: %d\n", init->qp_type, err);
 		return err;
@@ -225,6 +226,7 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	kqp = kqp_alloc(ib, init, !udata && init->qp_type != IB_QPT_XRC_TGT);
 	if (!kqp)
 		return -ENOMEM;
+	kqp->qp.user_handle = req.user_handle;
 	err = kqp_alloc_sq(kqp, uctx, &init->cap, &resp.sq) ?:
 	      kqp_alloc_rq(kqp, uctx, &init->cap, &resp.rq);
 	if (err)

@@ -206,8 +206,7 @@ void xroce_rx_skb(struct xroce_link *link, struct sk_buff *skb)
 	krx.rx.dev = &link->dev;
 	krx.rx.known = this_cpu_ptr(xroce_known);
 	krx.rx.whole = 0;
-	krx.rx.vlan = skb_vlan_tag_present(skb) ? skb_vlan_tag_get(skb) :
-						  ndev_vlan(skb->dev);
+	krx.rx.vlan = skb_vlan_tag_present(skb) ? skb_vlan_tag_get(skb) : ndev_vlan(skb->dev);
 	/* A link's own VLAN is none to it. */
 	if (skb->dev != link->ndev && krx.rx.vlan != XROCE_NO_VLAN)
 		krx.rx.vid = krx.rx.vlan & VLAN_VID_MASK;

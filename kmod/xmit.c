@@ -242,8 +242,7 @@ static noinline u32 xmit_pages_traced(struct xroce_kqp *kqp, struct xroce_frame 
 	for (i = 0; i < n; i++) {
 		trace = xroce_trace_tx(kqp, f[i]);
 		taken = xmit_pages(kqp, f + i, 1, f[i]->len);
-		xroce_packet_sent(trace, taken ? XROCE_CNT_TX_PKTS :
-						XROCE_CNT_TX_UNTAKEN);
+		xroce_packet_sent(trace, taken ? XROCE_CNT_TX_PKTS : XROCE_CNT_TX_UNTAKEN);
 		if (!taken)
 			break;
 	}

@@ -23,6 +23,22 @@ static void cq_set_cons(struct xroce_cq *cq, uint32_t cons)
 	__atomic_store_n(&cq->map.ring->cons, cons, __ATOMIC_RELEASE);
 }
 
+/*
+ * An element is polled: the slot of its request is free. Receives complete in order, each of
+ * them; where a QP has no queue for them, they are an SRQ's.
+ */
+static void cqe_polled(const struct xroce_cqe *cqe)
+{
+	struct xroce_qp *qp = (struct xroce_qp *)(uintptr_t)cqe->user_handle;
+
+	if (!qp)
+		return;		/* an XRC target's */
+	if (cqe->opcode < XROCE_WC_RECV)
+		wq_done(&qp->sq, cqe->sq_cons);
+	else if (qp->rq.map.ring)
+		wq_done(&qp->rq, qp->rq.cons + 1);
+}
+
 static void cqe_to_wc(struct ibv_wc *wc, const struct xroce_cqe *cqe)
 {
 	wc->wr_id = cqe->wr_id;
@@ -95,8 +111,12 @@ int xroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	if (told)
 		cq_told(cq, false);
 	avail = cq_prod(cq) - cq->cons;
-	for (i = 0; i < n && (uint32_t)i < avail; i++)
-		cqe_to_wc(wc + i, xroce_slot(&cq->map, cq->cons + i));
+	for (i = 0; i < n && (uint32_t)i < avail; i++) {
+		const struct xroce_cqe *cqe = xroce_slot(&cq->map, cq->cons + i);
+
+		cqe_polled(cqe);
+		cqe_to_wc(wc + i, cqe);
+	}
 	if (i > 0)
 		cq_set_cons(cq, cq->cons + i);
 	ask = told && (uint32_t)i < avail && cq_asked(cq);
@@ -185,6 +205,7 @@ void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn)
 static void cq_load(struct xroce_cq *cq)
 {
 	cq->cqe = xroce_slot(&cq->map, cq->cons);
+	cqe_polled(cq->cqe);
 	cq->vcq.cq_ex.wr_id = cq->cqe->wr_id;
 	cq->vcq.cq_ex.status = cq->cqe->status;
 }

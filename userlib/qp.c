@@ -27,7 +27,7 @@ static void wq_state(struct xroce_wq *wq, bool open, bool reset)
 	wq->open = open;
 	if (reset) {
 		wq->prod = 0;
-		wq->cons = 0;
+		wq_done(wq, 0);
 		__atomic_store_n(&wq->map.ring->prod, 0, __ATOMIC_RELEASE);
 	}
 	xroce_unlock(&wq->lock);
@@ -76,7 +76,10 @@ struct ibv_qp *xroce_create_qp_ex(struct ibv_context *ctx,
 		struct ib_uverbs_ex_create_qp_resp ibv;
 		struct xroce_create_qp_resp drv;
 	} resp = {};
-	struct ibv_create_qp_ex cmd = {};
+	struct {
+		struct ibv_create_qp_ex ibv;
+		struct xroce_create_qp drv;
+	} cmd = {};
 	struct xroce_qp *qp = NULL;
 	struct xroce_pd *pd = NULL;
 	int ret;
@@ -98,7 +101,8 @@ struct ibv_qp *xroce_create_qp_ex(struct ibv_context *ctx,
 	ret = xroce_lock_init(&qp->rq.lock, xroce_pd_single(pd));
 	if (ret)
 		goto err_sq;
-	ret = ibv_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd, sizeof(cmd),
+	cmd.drv.user_handle = (uintptr_t)qp;
+	ret = ibv_cmd_create_qp_ex2(ctx, &qp->vqp, attr, &cmd.ibv, sizeof(cmd),
 				    &resp.ibv, sizeof(resp));
 	if (ret)
 		goto err_rq;
@@ -241,11 +245,12 @@ int xroce_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	if (ret || !(mask & IBV_QP_STATE))
 		return ret;
 	reset = attr->qp_state == IBV_QPS_RESET;
+	/* First, or what is polled meanwhile of the old life would free slots of the new */
+	if (reset)
+		qp_clean(ibqp);
 	/* IBTA C10-96: an immediate error in RESET, INIT and RTR; C10-97.2.1: in RESET */
 	wq_state(&qp->sq, attr->qp_state >= IBV_QPS_RTS, reset);
 	wq_state(&qp->rq, !reset, reset);
-	if (reset)
-		qp_clean(ibqp);
 	return 0;
 }
 

@@ -56,6 +56,7 @@ struct ibv_srq *xroce_create_srq_ex(struct ibv_context *ctx,
 		goto err_destroy;
 	srq->wq.max_sge = attr->attr.max_sge;
 	srq->wq.open = true;
+	srq->wq.shared = true;
 	/* For XRC nobody else says so. */
 	srq->vsrq.srq.srq_context = attr->srq_context;
 	srq->vsrq.srq.pd = attr->pd;
@@ -130,7 +131,7 @@ int xroce_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 	if (!ret) {
 		xroce_unmap(&wq->map);
 		wq->map = map;
-		wq->cons = __atomic_load_n(&map.ring->cons, __ATOMIC_ACQUIRE);
+		wq_done(wq, __atomic_load_n(&map.ring->cons, __ATOMIC_ACQUIRE));
 	}
 	xroce_unlock(&wq->lock);
 	return ret;

@@ -100,13 +100,16 @@ struct xroce_cq {
  * @open: there is a ring, and its QP is in a state in which one may post. Not by
  *	ibv_qp's @state, which any thread's query sets to what it was a moment ago
  * @prod: the true producer index
- * @cons: the kernel's index when last looked at
+ * @cons: what is before it may be written to: what has been polled of its completions, and
+ *	of an SRQ, which is @shared, the kernel's index when last looked at. Atomic, so that
+ *	who polls takes no lock but the CQ's
  * @max_msg: send queue: bytes of a message at most
  */
 struct xroce_wq {
 	struct xroce_lock lock;
 	struct xroce_map map;
 	bool open;
+	bool shared;
 	uint32_t prod;
 	uint32_t cons;
 	uint32_t max_sge;
@@ -247,20 +250,27 @@ static inline void xroce_put_sge(struct xroce_sge *dst,
 	}
 }
 
+/* wq_done() - slots before @cons are free; released, to who posts */
+static inline void wq_done(struct xroce_wq *wq, uint32_t cons)
+{
+	__atomic_store_n(&wq->cons, cons, __ATOMIC_RELEASE);
+}
+
 /*
  * wq_full() - whether there is no slot for element @prod
  *
- * Acquires the kernel's index: it has copied what was in the slots before it,
- * so they may be written. It only grows, hence an old value errs towards full: we
- * look only when the one we remember does not suffice, for its cache line is the
- * kernel's. Before it publishes a completion it has moved the index, so that who
- * has polled one finds the slot free.
+ * A request holds its slot until its completion has been polled, and one without until a
+ * later one's has, as with NICs: who sizes a CQ for its queues, and posts until there is no
+ * room, overruns no CQ. The kernel has copied what was in the slot by then. Acquired, from
+ * who polled. The slots of an SRQ are free once the kernel has copied them: its index only
+ * grows, and is looked at where the one we remember does not suffice.
  */
 static inline bool wq_full(struct xroce_wq *wq, uint32_t prod)
 {
-	if (likely(prod - wq->cons < wq->map.depth))
+	if (likely(prod - __atomic_load_n(&wq->cons, __ATOMIC_ACQUIRE) < wq->map.depth))
 		return false;
-	wq->cons = __atomic_load_n(&wq->map.ring->cons, __ATOMIC_ACQUIRE);
+	if (wq->shared)
+		wq_done(wq, __atomic_load_n(&wq->map.ring->cons, __ATOMIC_ACQUIRE));
 	return prod - wq->cons >= wq->map.depth;
 }
 

@@ -259,10 +259,13 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 	}
 	if (resp->rd_active && resp->cpu != xroce_env_cpu() && xroce_qp_away(qp, resp->cpu))
 		return NULL;
+	if (resp->rd_active && resp->pace && xroce_cc_held(qp))
+		return NULL;
 	while (resp->rd_active) {
 		rd = xroce_resp_oldest(resp);
 		f = xroce_resp_rd_frame(qp, rd);
 		if (f) {
+			resp->answered = true;
 			f->is.kind = XROCE_FRAME_RD_RESP;
 			f->is.slot = rd - resp->rd;
 			f->is.again = rd->again;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The congestion window: packets a QP may have in flight. Additive increase, halved once per
- * round trip with loss, down to a floor. And how long an ACK is waited for. Under the QP's lock.
+ * round trip with loss, down to a floor. The pace of READ responses. And how long an ACK is
+ * waited for. Under the QP's lock.
  */
 #include "core.h"
 
@@ -66,6 +67,60 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout)
 	req->ssthresh = max_t(u32, req->cwnd / 2, XROCE_CWND_FLOOR);
 	req->cwnd = timeout ? XROCE_CWND_FLOOR : req->ssthresh;
 	req->cwnd_cnt = 0;
+}
+
+/*
+ * What READ responses take a byte, 2^-20 ns: that of 100 Gbit/s to that of 100 Mbit/s. They
+ * have no window, for a NIC asks for all of a READ at once.
+ */
+#define XROCE_PACE_FIRST	83886ull
+#define XROCE_PACE_MOST		(XROCE_PACE_FIRST << 10)
+#define XROCE_PACE_TIME		1000000		/* ns */
+#define XROCE_PACE_BURST	50000
+
+/**
+ * xroce_cc_slower() - the peer reports congestion: READ responses go at half the pace
+ * @resp: the responder
+ *
+ * Each time until that is felt, then once in a while: what is reported had left before.
+ */
+void xroce_cc_slower(struct xroce_resp *resp)
+{
+	u64 now = xroce_env_now();
+
+	resp->faster_at = now + XROCE_PACE_TIME;
+	if (!resp->answered || (resp->held && now < resp->slower_at))
+		return;
+	resp->slower_at = now + XROCE_PACE_TIME;
+	resp->pace = clamp(2 * resp->pace, XROCE_PACE_FIRST, XROCE_PACE_MOST);
+	resp->answered = false;
+	resp->held = false;
+}
+
+/**
+ * xroce_cc_held() - is it too early for a READ response; else the next is on its way
+ * @qp: the queue pair; there will be another run then
+ *
+ * Faster by an eighth for each while without a report, until there is no pace.
+ */
+bool xroce_cc_held(struct xroce_qp *qp)
+{
+	struct xroce_resp *resp = &qp->resp;
+	u64 now = xroce_env_now();
+
+	for (; resp->pace && now >= resp->faster_at; resp->faster_at += XROCE_PACE_TIME) {
+		resp->pace -= resp->pace / 8;
+		if (resp->pace < XROCE_PACE_FIRST)
+			resp->pace = 0;
+	}
+	if (resp->pace && now < resp->free_at) {
+		resp->held = true;
+		xroce_env_timer(qp, resp->free_at);
+		return true;
+	}
+	resp->free_at = max(resp->free_at + XROCE_PACE_BURST, now) - XROCE_PACE_BURST +
+			(resp->pace << qp->hot.mtu_shift >> 20);
+	return false;
 }
 
 /**

@@ -338,9 +338,7 @@ struct xroce_req {
 	bool trusted;
 	u8 *wqe;
 	struct xroce_swq *swq;
-	u32 head;
-	u32 cur;
-	u32 tail;
+	u32 head, cur, tail;
 	u32 rd_end[XROCE_MAX_RD_ATOMIC];
 	u32 rd_head, rd_tail;
 	u32 max_rd_atomic;
@@ -412,6 +410,8 @@ struct xroce_rd {
  *	the QP to ERR, when @nak, if any, has left behind the responses before it
  * @min_rnr: code of the RNR timer to ask for
  * @cnp: congestion is to be reported; not before @cnp_next, ns
+ * @pace, @free_at: of READ responses, as the requester's; not halved before @slower_at,
+ *	if since then responses were @answered and @held, and faster from @faster_at, ns
  * @wqe: the receive work request of the SEND under way; @wqe_held tells
  * @offset: bytes of the message placed so far
  * @va, @rkey, @left: the WRITE under way
@@ -425,16 +425,14 @@ struct xroce_resp {
 	u32 rd_active, cpu;
 	u32 rd_end, rd_before, rd_msn;
 	u32 nak_psn;
-	u8 nak;
-	u8 min_rnr;
-	bool fatal;
-	bool wqe_held;
-	bool cnp;
+	u8 nak, min_rnr;
+	bool fatal, wqe_held;
+	bool cnp, answered, held;
 	u64 cnp_next;
+	u64 pace, slower_at, faster_at, free_at;
 	struct xroce_rwqe *wqe;
 	u32 offset;
-	u32 rkey;
-	u32 left;
+	u32 rkey, left;
 	u32 srqn;
 	const void *pd;
 	u64 va;
@@ -452,6 +450,7 @@ struct xroce_resp {
  * @full: runs in a row that found no room in the device, up to XROCE_FULL_MOST
  * @since: when it began to wait for room, 0: it does not
  * @answers: staged since requests had their turn
+ * @user_handle: for its completions
  * @xrcd: XRC target: its domain, compared only. It sends nothing, and has @rq,
  *	@rcq and @resp.pd only while a request is executed: of the queue named
  * @established: XROCE_EVENT_COMM_EST has been raised
@@ -471,9 +470,9 @@ struct xroce_qp {
 	struct xroce_hot hot;
 	struct xroce_dev *dev;
 	const void *pd;
+	u64 user_handle;
 	const void *xrcd;
-	struct xroce_cq *scq;
-	struct xroce_cq *rcq;
+	struct xroce_cq *scq, *rcq;
 	struct xroce_rq *rq;
 	bool srq;
 	bool sending, again;
@@ -482,8 +481,7 @@ struct xroce_qp {
 	bool sqd_notify;
 	bool dead;
 	u32 access;
-	u32 gen;
-	u32 resets;
+	u32 gen, resets;
 	u32 qkey;
 	u16 pkey;
 	u8 full, answers;
@@ -721,6 +719,8 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key);
 void xroce_cc_init(struct xroce_qp *qp);
 void xroce_cc_ack(struct xroce_qp *qp, u32 inflight, u32 n);
 void xroce_cc_loss(struct xroce_qp *qp, bool timeout);
+void xroce_cc_slower(struct xroce_resp *resp);
+bool xroce_cc_held(struct xroce_qp *qp);
 u8 xroce_cc_piece(const struct xroce_qp *qp);
 u64 xroce_cc_timeout(const struct xroce_req *req);
 

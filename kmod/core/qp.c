@@ -56,6 +56,7 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	resp->fatal = false;
 	resp->wqe_held = false;
 	resp->cnp_next = 0;
+	resp->pace = 0;
 	qp->established = false;
 	qp->err_status = 0;
 	qp->err_nak = 0;

@@ -48,6 +48,8 @@ static noinline void xroce_req_report(struct xroce_qp *qp, const struct xroce_se
 		.status = status,
 		.opcode = xroce_wc_opcode(wqe->opcode),
 		.byte_len = len,
+		.sq_cons = qp->req.head,
+		.user_handle = qp->user_handle,
 	};
 
 	if (!xroce_cq_post(qp->scq, &cqe, false))
@@ -534,8 +536,7 @@ static struct xroce_frame *xroce_atomic_frame(struct xroce_qp *qp, const struct 
 		.swap_add = cpu_to_be64(wqe->rdma.swap_add),
 		.compare = cpu_to_be64(wqe->rdma.compare),
 	};
-	u8 op = wqe->opcode == XROCE_WR_ATOMIC_CMP_AND_SWP ? XROCE_CMP_SWAP :
-							    XROCE_FETCH_ADD;
+	u8 op = wqe->opcode == XROCE_WR_ATOMIC_CMP_AND_SWP ? XROCE_CMP_SWAP : XROCE_FETCH_ADD;
 
 	return xroce_frame_ext(xroce_frame_new(qp, op, qp->hot.next, sizeof(eth), 0),
 			       &eth, sizeof(eth), 0);

@@ -87,6 +87,7 @@ bool xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe, bool solici
 {
 	cqe->wr_id = qp->resp.wqe->wr_id;
 	cqe->qpn = qp->hot.qpn;
+	cqe->user_handle = qp->user_handle;
 	if (!cqe->src_qp)
 		cqe->src_qp = qp->hot.dest_qpn;
 	if (!cqe->opcode)

@@ -119,6 +119,7 @@ void xroce_rx_core(struct xroce_qp *qp, struct xroce_rx *rx)
 		/* As a loss, with nothing to be sent again (Annex A17.9). */
 		xroce_qp_count(qp, XROCE_CNT_CNP_RCVD, 1);
 		xroce_cc_loss(qp, false);
+		xroce_cc_slower(&qp->resp);
 	}
 }
 

@@ -140,8 +140,7 @@ static void xroce_room(struct xroce_qp *qp)
 	if (!xroce_qp_sends(qp))
 		return;
 	if (req->waiting && qp->hot.next != qp->hot.una &&
-	    (f->kind != XROCE_FRAME_REQ || f->psn != qp->hot.una ||
-	     f->again == XROCE_CNT_ASKED))
+	    (f->kind != XROCE_FRAME_REQ || f->psn != qp->hot.una || f->again == XROCE_CNT_ASKED))
 		return;
 	/* Or it has stopped in mid-burst, as it found no room and others who had. */
 	req->waiting = 0;

@@ -285,6 +285,49 @@ static int context_errno(size_t len, char last)
 	return ret;
 }
 
+/* By write(), and destroyed again */
+static int create_errno(size_t len, char last)
+{
+	struct {
+		struct ib_uverbs_create_qp_resp ibv;
+		struct xroce_create_qp_resp drv;
+	} resp;
+	uint64_t room[16] = {}, gone;
+	struct ib_uverbs_cmd_hdr *hdr = (void *)room;
+	struct ib_uverbs_create_qp *cmd = (void *)(hdr + 1);
+	struct ib_uverbs_destroy_qp *end = (void *)(hdr + 1);
+
+	*hdr = (struct ib_uverbs_cmd_hdr) {
+		.command = IB_USER_VERBS_CMD_CREATE_QP,
+		.in_words = (sizeof(*hdr) + sizeof(*cmd) + len) / 4,
+		.out_words = sizeof(resp) / 4,
+	};
+	*cmd = (struct ib_uverbs_create_qp) {
+		.response = (uintptr_t)&resp,
+		.pd_handle = pd->handle,
+		.send_cq_handle = cq->handle,
+		.recv_cq_handle = cq->handle,
+		.max_send_wr = 1,
+		.max_recv_wr = 1,
+		.qp_type = IB_UVERBS_QPT_RC,
+	};
+	if (len)
+		((char *)(cmd + 1))[len - 1] = last;
+	if (write(ctx->cmd_fd, room, 4 * hdr->in_words) < 0)
+		return errno;
+	*hdr = (struct ib_uverbs_cmd_hdr) {
+		.command = IB_USER_VERBS_CMD_DESTROY_QP,
+		.in_words = (sizeof(*hdr) + sizeof(*end)) / 4,
+		.out_words = sizeof(gone) / 8,
+	};
+	*end = (struct ib_uverbs_destroy_qp) {
+		.response = (uintptr_t)&gone, .qp_handle = resp.ibv.qp_handle,
+	};
+	if (write(ctx->cmd_fd, room, 4 * hdr->in_words) < 0)
+		err(1, "cannot destroy a QP");
+	return 0;
+}
+
 /* From a provider that knows less than the module, or more. */
 static void driver_data(void)
 {
@@ -303,6 +346,11 @@ static void driver_data(void)
 	expect("by more, not all 0", init_errno(qp, 24, 1), EOPNOTSUPP);
 	expect("by more, all 0", init_errno(qp, 24, 0), 0);
 	expect("by none", init_errno(qp, 0, 0), 0);
+	expect("a QP, by no driver data", create_errno(0, 0), 0);
+	expect("by half of it", create_errno(4, 0), EINVAL);
+	expect("by all, whatever is in it", create_errno(8, 1), 0);
+	expect("by more, all 0", create_errno(24, 0), 0);
+	expect("by more, not all 0", create_errno(24, 1), EOPNOTSUPP);
 	ibv_destroy_qp(qp);
 }
 

@@ -127,6 +127,31 @@ struct xroce_ring *fake_ring_of(const struct xroce_map *m)
 	return m->ring;
 }
 
+/* A completion of a send, of which all before @cons are done, or of the next receive. */
+void fake_complete(struct ibv_qp *qp, bool recv, uint32_t cons)
+{
+	const struct xroce_map *m = &to_xcq(recv ? qp->recv_cq : qp->send_cq)->map;
+
+	*(struct xroce_cqe *)xroce_slot(m, m->ring->prod++) = (struct xroce_cqe) {
+		.qpn = qp->qp_num,
+		.opcode = recv ? XROCE_WC_RECV : XROCE_WC_SEND,
+		.sq_cons = recv ? 0 : cons,
+		.user_handle = (uintptr_t)to_xqp(qp),
+	};
+}
+
+/* All that was posted is sent, and its last completion polled. */
+void fake_sent(struct ibv_qp *qp)
+{
+	struct xroce_ring *ring = to_xqp(qp)->sq.map.ring;
+	struct ibv_wc wc;
+
+	ring->cons = ring->prod;
+	fake_complete(qp, false, ring->cons);
+	if (xroce_poll_cq(qp->send_cq, 1, &wc) != 1)
+		abort();
+}
+
 int ibv_cmd_create_cq_ex(struct ibv_context *ctx,
 			 const struct ibv_cq_init_attr_ex *attr,
 			 struct verbs_cq *cq, struct ibv_create_cq_ex *cmd,

@@ -74,5 +74,7 @@ extern struct xroce_context fake_xctx;
 void fake_reset(void);
 int fake_to_state(struct ibv_qp *qp, enum ibv_qp_state state);
 struct xroce_ring *fake_ring_of(const struct xroce_map *m);
+void fake_complete(struct ibv_qp *qp, bool recv, uint32_t cons);
+void fake_sent(struct ibv_qp *qp);
 
 #endif /* XROCE_FAKE_H */

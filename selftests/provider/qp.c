@@ -41,10 +41,11 @@ static struct ibv_qp *make_qp(uint64_t ops)
 
 static void set_up(void)
 {
+	struct ibv_cq_init_attr_ex cx = { .cqe = 8 };
 	unsigned int i;
 
 	fake_reset();
-	cq = xroce_create_cq(&fake_ctx, 8, NULL, 0);
+	cq = ibv_cq_ex_to_cq(xroce_create_cq_ex(&fake_ctx, &cx));
 	qp = make_qp(XROCE_RC_OPS);
 	qpx = &to_xqp(qp)->vqp.qp_ex;
 	fake_to_state(qp, IBV_QPS_RTS);
@@ -363,7 +364,7 @@ static void test_wqe(void)
 				TAP_CHECK(bad, !err && sq_ring()->prod == at + 1,
 					  "ibv_wr: opcode %d, %d SGEs, inline %d: %d",
 					  wr_ops[i], n, inl, err);
-				sq_ring()->cons = at + 1;
+				fake_sent(qp);
 			}
 		}
 	}
@@ -422,7 +423,7 @@ static void test_refused(void)
 			  sq_ring()->prod == at + 1,
 			  "%s: error %d, bad_wr %td, %u posted", cases[c].what,
 			  err, badwr - wr, sq_ring()->prod - at);
-		sq_ring()->cons = sq_ring()->prod;
+		fake_sent(qp);
 		sge[2].length = 16;
 	}
 	sge[2].length = 28;
@@ -451,6 +452,8 @@ static void test_full(void)
 {
 	struct ibv_send_wr wr[12], *badwr = NULL;
 	struct ibv_recv_wr rwr[6], *badr = NULL;
+	struct ibv_poll_cq_attr poll = {};
+	struct ibv_wc wc, two[2];
 	struct xroce_recv_wqe *r;
 	int bad = 0, i, err;
 
@@ -470,12 +473,23 @@ static void test_full(void)
 		TAP_CHECK(bad, sq_slot(NEAR_WRAP + i)->wr_id == (uint64_t)i,
 			  "slot of %d has %llu", i,
 			  (long long)sq_slot(NEAR_WRAP + i)->wr_id);
-	sq_ring()->cons++;
-	TAP_CHECK(bad, !post(&wr[11]) && post(&wr[11]) == ENOMEM &&
-		  sq_slot(NEAR_WRAP + 8)->wr_id == 11, "one more after one");
+	/* What the kernel is done with is free when its completion has been polled. */
+	sq_ring()->cons += 8;
+	fake_complete(qp, false, NEAR_WRAP + 1);
+	TAP_CHECK(bad, post(&wr[11]) == ENOMEM, "a ninth before a completion is polled");
+	TAP_CHECK(bad, xroce_poll_cq(cq, 1, &wc) == 1 && !post(&wr[11]) &&
+		  post(&wr[11]) == ENOMEM && sq_slot(NEAR_WRAP + 8)->wr_id == 11,
+		  "one more after one");
 	new_api(&wr[11], false);
 	TAP_CHECK(bad, ibv_wr_complete(qpx) == ENOMEM &&
 		  sq_ring()->prod == NEAR_WRAP + 9, "ibv_wr to a full queue");
+	/* Of three only the last has a completion, and an extended poll reads it. */
+	fake_complete(qp, false, NEAR_WRAP + 4);
+	TAP_CHECK(bad, !ibv_start_poll(&to_xcq(cq)->vcq.cq_ex, &poll), "no completion");
+	for (i = 0; i < 3; i++)
+		TAP_CHECK(bad, !post(&wr[11]), "%d more after three", i);
+	ibv_end_poll(&to_xcq(cq)->vcq.cq_ex);
+	TAP_CHECK(bad, post(&wr[11]) == ENOMEM, "four more after three");
 
 	for (i = 0; i < 6; i++)
 		rwr[i] = (struct ibv_recv_wr) {
@@ -496,6 +510,16 @@ static void test_full(void)
 			  "receive %d", i);
 	}
 	rq_ring()->cons += 4;
+	rwr[5].num_sge = 0;
+	TAP_CHECK(bad, xroce_post_recv(qp, &rwr[5], &badr) == ENOMEM,
+		  "a fifth receive before a completion is polled");
+	for (i = 0; i < 3; i++)
+		fake_complete(qp, true, 0);
+	TAP_CHECK(bad, xroce_poll_cq(cq, 2, two) == 2, "no completions");
+	for (i = 0; i < 3; i++)
+		TAP_CHECK(bad, xroce_post_recv(qp, &rwr[5], &badr) == (i < 2 ? 0 : ENOMEM),
+			  "%d receives more after two", i);
+	TAP_CHECK(bad, xroce_poll_cq(cq, 1, &wc) == 1, "no completion");
 	rwr[0].num_sge = 3;
 	TAP_CHECK(bad, xroce_post_recv(qp, rwr, &badr) == EINVAL &&
 		  badr == rwr, "3 of 2 SGEs to receive");
@@ -525,7 +549,7 @@ static int ring_foreign(struct ibv_send_wr *wr)
 		off_t at = syscall(SYS_lseek, fd[i], 0, SEEK_CUR);
 
 		fake.foreign = fd[i];
-		sq_ring()->cons = sq_ring()->prod;
+		fake_sent(qp);
 		TAP_CHECK(bad, fd[i] > 0 && !post(wr) && fake.bells == ++was,
 			  "not rung beside file %u", i);
 		TAP_CHECK(bad, syscall(SYS_lseek, fd[i], 0, SEEK_CUR) == at, "file %u moved",
@@ -578,7 +602,7 @@ static void test_doorbell(int bell)
 	TAP_CHECK(bad, !xroce_post_recv(qp, &rwr, &badr) &&
 		  fake.bells == 4,
 		  "receive not rung to be flushed");
-	sq_ring()->cons = sq_ring()->prod;
+	fake_sent(qp);
 	/* closed by who did not know it; and its number another context's since then */
 	fake.no_lseek = EBADF;
 	TAP_CHECK(bad, !post(wr) && !xroce_post_recv(qp, &rwr, &badr) &&
@@ -694,7 +718,7 @@ static void test_wrap(void)
 			TAP_CHECK(bad, sq_slot(taken)->wr_id == taken,
 				  "slot of %#x has %#llx", taken,
 				  (long long)sq_slot(taken)->wr_id);
-		sq_ring()->cons = taken;
+		fake_sent(qp);
 	}
 	tear_down();
 	tap_ok(!bad, "a send queue goes on past index 2^32");
@@ -728,17 +752,24 @@ static void post_late(void)
 {
 	struct ibv_send_wr wr = send_wr(IBV_WR_SEND, 1);
 	struct ibv_recv_wr rwr = {}, *badr;
+	struct ibv_wc wc;
 
 	sq_ring()->prod = sq_ring()->cons = 0;
 	rq_ring()->prod = rq_ring()->cons = 0;
 	post(&wr);
 	xroce_post_recv(qp, &rwr, &badr);
+	/* Nor one that polls. */
+	fake_complete(qp, false, 3);
+	fake_complete(qp, true, 0);
+	xroce_poll_cq(cq, 1, &wc);
+	fake_complete(qp, false, 3);
 }
 
 static void test_late(void)
 {
 	struct ibv_send_wr wr = send_wr(IBV_WR_SEND, 1);
 	struct ibv_recv_wr rwr = {}, *badr;
+	struct ibv_wc wc;
 	int bad = 0, i;
 
 	set_up();
@@ -761,6 +792,14 @@ static void test_late(void)
 	new_api(&wr, false);
 	TAP_CHECK(bad, !ibv_wr_complete(qpx) && !post(&wr) &&
 		  !xroce_post_recv(qp, &rwr, &badr), "refused in RTS");
+	TAP_CHECK(bad, !xroce_poll_cq(cq, 1, &wc), "completions of the old life");
+	for (i = 0; i < 6; i++)
+		TAP_CHECK(bad, !post(&wr), "%d of 8 slots after RESET", i + 2);
+	for (i = 0; i < 3; i++)
+		TAP_CHECK(bad, !xroce_post_recv(qp, &rwr, &badr),
+			  "%d of 4 receives after RESET", i + 1);
+	TAP_CHECK(bad, post(&wr) == ENOMEM && xroce_post_recv(qp, &rwr, &badr) == ENOMEM,
+		  "more slots than there are");
 	tear_down();
 	tap_ok(!bad, "who posts beside RESET, or queries beside a modify, changes nothing");
 }

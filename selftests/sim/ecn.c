@@ -249,6 +249,77 @@ static void run_idle(u64 seed)
 	sim_world_free();
 }
 
+/* Packets in a millisecond that come of READs, of which there are enough. */
+static u32 read_busy(struct sim_ep *ep, u32 ms)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_READ, .len = 1 << 16, .nsge = 1,
+			       .signaled = true };
+	u32 una = ep->wire.una, i;
+
+	for (i = 0; i < 20 * ms; i++) {
+		sim_run_until(sim_now() + 50 * SIM_US);
+		sim_poll_all();
+		while (ep->ops.n < 4 && sim_post(ep, &opt))
+			;
+	}
+	return ((ep->wire.una - una) & 0xffffff) / ms;
+}
+
+/* What a NIC reads has no window: its notifications make it come slower, to a floor. */
+static void run_reads(u64 seed)
+{
+	struct sim_cfg cfg = ecn_cfg();
+	u32 full, slow, i, last;
+	struct sim_ep *ep, *nic;
+
+	(void)seed;
+	cfg.unmarked = true;
+	cfg.max_rd = 4;
+	cfg.max_len = 1 << 16;
+	ep = &sim_pair(&cfg)->ep[0];
+	nic = ep->peer;
+	read_busy(nic, 10);
+	full = read_busy(nic, 10);
+	sim_check(full > 100, "%u packets", full);
+	/* Of what it sends itself: responses are not to blame. */
+	sim_settle_all(SIM_SEC);
+	send_cnp(ep, TRUE_PEER);
+	for (i = 0; i < 100; i++)
+		send_cnp(ep, TRUE_PEER);
+	slow = read_busy(nic, 10);
+	sim_check(slow > full / 2, "%u packets of %u, of which none was reported", slow, full);
+	/* Felt, it is halved once in a millisecond. */
+	for (i = 0, slow = full; i < 10 && slow > full * 8 / 10; i++) {
+		send_cnp(ep, TRUE_PEER);
+		slow = read_busy(nic, 1);
+	}
+	sim_check(i < 10 && slow, "%u packets of %u after %u notifications", slow, full, i);
+	for (i = 0; i < 18; i++) {
+		send_cnp(ep, TRUE_PEER);
+		sim_run_until(sim_now() + 50 * SIM_US);
+	}
+	last = read_busy(nic, 1);
+	sim_check(last >= slow / 5, "%u packets of %u after a flood", last, slow);
+	/* 100 Mbit/s are 12 packets of 1 KiB. */
+	for (i = 0; i < 40; i++) {
+		send_cnp(ep, TRUE_PEER);
+		slow = read_busy(nic, 1);
+	}
+	for (i = 0, slow = 0; i < 20; i++) {
+		send_cnp(ep, TRUE_PEER);
+		slow += read_busy(nic, 1);
+	}
+	sim_check(slow >= 20 * 11 && slow <= 20 * 14, "%u packets in 20 ms at the floor", slow);
+	read_busy(nic, 80);
+	slow = read_busy(nic, 10);
+	sim_check(slow > full * 9 / 10, "%u packets of %u after all", slow, full);
+	sim_check(!count(TIMEOUT) && !count(RETRANS), "a notification is no loss");
+	sim_settle_all(SIM_SEC);
+	sim_verify_quiet();
+	sim_total_ops += W->ops_done;
+	sim_world_free();
+}
+
 static struct sim_ep *whole;
 
 /* No room for responses to a READ, which was for one packet more than ours are. */
@@ -349,6 +420,7 @@ const struct sim_scenario sim_ecn_scenarios[] = {
 	{ "cnp-none", "UC and UD do not report marks", run_unmarked, 0, 10 },
 	{ "cnp-slows", "once a round trip, to a floor", run_slows, 0, 10 },
 	{ "cnp-idle", "once, where nothing is under way", run_idle, 0, 5 },
+	{ "cnp-reads", "what a NIC reads comes slower, to a floor", run_reads, 0, 4 },
 	{ "cnp-whole", "nobody is told whose READs are longer than a window", run_whole, 0, 4 },
 	{ "cnp-forged", "one from anywhere else has no effect",
 	  run_strangers, 0, 20 },

@@ -297,6 +297,8 @@ struct sim_op *sim_op_of(struct sim_ep *ep, const struct xroce_cqe *cqe,
 			  (unsigned long long)op->wr_id);
 		silent(ep, op);
 	}
+	sim_check(cqe->sq_cons == op->idx + 1, "QP %u: wr %llu is %u, and frees up to %u",
+		  ep->idx, (unsigned long long)op->wr_id, op->idx, cqe->sq_cons);
 	if (op->wr < ARRAY_SIZE(wc_of_wr) && !op->bad_opcode)
 		sim_check(cqe->opcode == wc_of_wr[op->wr], "QP %u: completion"
 			  " of opcode %u says %u", ep->idx, op->wr,
@@ -509,7 +511,8 @@ void sim_poll(struct sim_cq *cq)
 		       sizeof(cqe), sizeof(cqe));
 		smp_store_release(&ring->cons, ++cq->cons);
 		ep = sim_find_ep(cq->node, cqe.qpn);
-		sim_check(ep, "completion of QP %06x, which is none", cqe.qpn);
+		sim_check(ep && cqe.user_handle == (uintptr_t)ep,
+			  "completion of QP %06x, which is none", cqe.qpn);
 		sim_trace("%u: completion: wr %llu opcode %u status %u length"
 			  " %u", ep->idx, (unsigned long long)cqe.wr_id,
 			  cqe.opcode, cqe.status, cqe.byte_len);

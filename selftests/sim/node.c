@@ -369,6 +369,7 @@ static void ep_new(struct sim_ep *ep, struct sim_conn *c, struct sim_node *n,
 		  pick_cq(n, ep->srq ? ep->srq->nslots : ep->rq_depth);
 	ep->qp.dev = &n->dev;
 	ep->qp.pd = &n->pd;
+	ep->qp.user_handle = (uintptr_t)ep;
 	ep->qp.scq = &ep->scq->cq;
 	if (ep->xrc)
 		ep->qp.xrcd = n;

@@ -37,20 +37,10 @@ static bool full(struct pair *p)
 			NEED(!err, "a slot is not free after its completion");
 		}
 	}
+	err = post_recv(p, 1, i, 0, 8);
+	NEED(err == ENOMEM, "a receive before a completion is polled: %s", strerror(err));
 	TRY(reap(p->cq[1], wc, DEPTH, IBV_WC_SUCCESS));
 	return true;
-}
-
-bool test_full(void)
-{
-	struct pair p;
-	bool ok = pair_make(&p, 64);
-	int i;
-
-	for (i = 0; ok && i < 3; i++)
-		ok = full(&p) && pair_again(&p);
-	pair_free(&p);
-	return ok;
 }
 
 /* WRITEs numbered from @id, one completion each */
@@ -88,6 +78,41 @@ static bool arrived(uint32_t at, unsigned int seed)
 	NEED(tries < WAIT_S * 1000, "a WRITE does not arrive");
 	usleep(500000);		/* its ACK has a way to go */
 	return true;
+}
+
+/*
+ * A CQ of as many as the queue has is not overrun by who posts until there is no room: what
+ * is done holds its slot until a completion has been polled, its own or a later one.
+ */
+static bool held(struct pair *p, char seed)
+{
+	struct ibv_wc wc;
+	int i, err;
+
+	buf[0] = seed;
+	for (i = 0; i < DEPTH; i++) {
+		err = post_simple(p, 0, IBV_WR_RDMA_WRITE, i, 0, 8,
+				  i == DEPTH - 1 ? IBV_SEND_SIGNALED : 0);
+		NEED(!err, "WRITE %d: %s", i, strerror(err));
+	}
+	TRY(arrived(0, seed));
+	err = post_simple(p, 0, IBV_WR_RDMA_WRITE, i, 0, 8, 0);
+	NEED(err == ENOMEM, "before the completion is polled: %s", strerror(err));
+	TRY(reap(p->cq[0], &wc, 1, IBV_WC_SUCCESS));
+	NEED(wc.wr_id == DEPTH - 1, "completion of %llu", (unsigned long long)wc.wr_id);
+	return true;
+}
+
+bool test_full(void)
+{
+	struct pair p;
+	bool ok = pair_make(&p, 64);
+	int i;
+
+	for (i = 0; ok && i < 3; i++)
+		ok = held(&p, 2 * i + 1) && held(&p, 2 * i + 2) && full(&p) && pair_again(&p);
+	pair_free(&p);
+	return ok;
 }
 
 static bool resize(struct pair *p)

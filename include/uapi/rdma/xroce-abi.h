@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define XROCE_ABI_VERSION	4
+#define XROCE_ABI_VERSION	5
 /* In no released kernel; RDMA_DRIVER_UNKNOWN is skipped by libibverbs. */
 #define XROCE_DRIVER_ID		0x78726f63
 
@@ -214,10 +214,12 @@ enum xroce_sl {
 /**
  * struct xroce_cqe - one element of a CQ, 64 bytes
  * @qpn: QP that the work belonged to
+ * @sq_cons: of a send queue's work: the index behind it, before which all is done
  * @imm: immediate as on the wire, or the invalidated R_Key in host order
  * @vlan: with XROCE_WC_GRH, the tag it came with, 0xffff for none
  * @timestamp: nanoseconds of CLOCK_MONOTONIC when the element was written, 0 in a CQ
  *	that was made without IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION
+ * @user_handle: what the QP was created with; 0 of an XRC target, which has no user
  */
 struct xroce_cqe {
 	__aligned_u64 wr_id;
@@ -227,17 +229,18 @@ struct xroce_cqe {
 	__u8 opcode;
 	__u8 flags;
 	__u8 sl;
-	__u32 reserved0;
+	__u32 sq_cons;
 	union {
 		__be32 imm;
 		__u32 inv_rkey;
 	};
 	__u32 src_qp;
-	__u32 reserved1;
+	__u32 reserved0;
 	__u16 vlan;
-	__u16 reserved2;
+	__u16 reserved1;
 	__aligned_u64 timestamp;
-	__aligned_u64 reserved3[2];
+	__aligned_u64 user_handle;
+	__aligned_u64 reserved2;
 };
 
 /* Driver data of the uverbs commands. */
@@ -285,6 +288,14 @@ struct xroce_alloc_ucontext_resp {
 
 struct xroce_create_cq_resp {
 	struct xroce_ring_info ring;
+};
+
+/**
+ * struct xroce_create_qp - may be missing: all 0
+ * @user_handle: for its completions
+ */
+struct xroce_create_qp {
+	__aligned_u64 user_handle;
 };
 
 struct xroce_create_qp_resp {

@@ -399,7 +399,7 @@ struct xroce_ring_info kernel_cq(int i)
 	return info;
 }
 
-void kernel_qp(int i, struct xroce_ring_info *sq, struct xroce_ring_info *rq)
+void kernel_qp(int i, uint64_t handle, struct xroce_ring_info *sq, struct xroce_ring_info *rq)
 {
 	struct xroce_qp *qp = &qps[i];
 
@@ -409,6 +409,7 @@ void kernel_qp(int i, struct xroce_ring_info *sq, struct xroce_ring_info *rq)
 		      STRIDE, 1);
 	qp->dev = &dev;
 	qp->pd = &dev;
+	qp->user_handle = handle;
 	qp->scq = &cqs[i];
 	qp->rcq = &cqs[i];
 	qp->rq = &rqs[i];

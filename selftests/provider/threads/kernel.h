@@ -20,7 +20,7 @@ enum kernel_state { KERNEL_RESET, KERNEL_RTS, KERNEL_ERR };
 void kernel_start(void);
 void kernel_stop(void);
 struct xroce_ring_info kernel_cq(int i);
-void kernel_qp(int i, struct xroce_ring_info *sq, struct xroce_ring_info *rq);
+void kernel_qp(int i, uint64_t handle, struct xroce_ring_info *sq, struct xroce_ring_info *rq);
 /* Packets in flight at most, for QPs that get connected from now on */
 void kernel_window(uint32_t n);
 void kernel_modify(int i, enum kernel_state state);

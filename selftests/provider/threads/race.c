@@ -109,10 +109,11 @@ int ibv_cmd_create_qp_ex2(struct ibv_context *c, struct verbs_qp *vqp,
 			  struct ib_uverbs_ex_create_qp_resp *resp,
 			  size_t resp_size)
 {
+	const struct xroce_create_qp *req = (void *)(cmd + 1);
 	struct xroce_create_qp_resp *drv = (void *)(resp + 1);
 	struct host *h = attr->qp_context;
 
-	kernel_qp(h->i, &drv->sq, &drv->rq);
+	kernel_qp(h->i, req->user_handle, &drv->sq, &drv->rq);
 	vqp->qp.context = c;
 	vqp->qp.handle = h->i;
 	vqp->qp.qp_num = KERNEL_QPN + h->i;
