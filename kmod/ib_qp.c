@@ -226,7 +226,7 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	kqp = kqp_alloc(ib, init, !udata && init->qp_type != IB_QPT_XRC_TGT);
 	if (!kqp)
 		return -ENOMEM;
-	kqp->qp.user_handle = req.user_handle;
+	kqp->qp.user_handle = init->qp_type == IB_QPT_XRC_TGT ? 0 : req.user_handle;
 	err = kqp_alloc_sq(kqp, uctx, &init->cap, &resp.sq) ?:
 	      kqp_alloc_rq(kqp, uctx, &init->cap, &resp.rq);
 	if (err)

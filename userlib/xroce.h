@@ -269,8 +269,9 @@ static inline bool wq_full(struct xroce_wq *wq, uint32_t prod)
 {
 	if (likely(prod - __atomic_load_n(&wq->cons, __ATOMIC_ACQUIRE) < wq->map.depth))
 		return false;
-	if (wq->shared)
-		wq_done(wq, __atomic_load_n(&wq->map.ring->cons, __ATOMIC_ACQUIRE));
+	if (!wq->shared)
+		return true;
+	wq_done(wq, __atomic_load_n(&wq->map.ring->cons, __ATOMIC_ACQUIRE));
 	return prod - wq->cons >= wq->map.depth;
 }
 

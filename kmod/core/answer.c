@@ -232,6 +232,15 @@ static noinline struct xroce_frame *xroce_resp_cnp_frame(struct xroce_qp *qp)
 	return f;
 }
 
+/* As a switch does: a device without room is congestion, of which the requester tells. */
+static noinline void xroce_resp_mark(struct xroce_resp *resp, struct xroce_frame *f)
+{
+	const u8 *ip = f->seg[0].p;
+
+	xroce_frame_set_tos(f, (ip[0] >> 4 == 4 ? ip[1] : ip[0] << 4 | ip[1] >> 4) | 3);
+	resp->mark = false;
+}
+
 /**
  * xroce_resp_next() - build the next answer that is owed
  * @qp: the queue pair
@@ -266,6 +275,10 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 		f = xroce_resp_rd_frame(qp, rd);
 		if (f) {
 			resp->answered = true;
+			if (resp->pace)
+				resp->free_at += f->len * resp->pace >> 20;
+			if (resp->mark)
+				xroce_resp_mark(resp, f);
 			f->is.kind = XROCE_FRAME_RD_RESP;
 			f->is.slot = rd - resp->rd;
 			f->is.again = rd->again;
@@ -292,25 +305,21 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 	return f;
 }
 
-/* Owe a notification, one in a while: what is reported is that there is congestion. */
-static void xroce_resp_notify(struct xroce_qp *qp)
+/**
+ * xroce_resp_marked() - a packet came with a mark of congestion: owe a notification
+ * @qp: the queue pair
+ *
+ * One in a while: what is reported is that there is congestion.
+ */
+void xroce_resp_marked(struct xroce_qp *qp)
 {
 	u64 now = xroce_env_now();
 
+	xroce_qp_count(qp, XROCE_CNT_MARKED, 1);
 	if (now < qp->resp.cnp_next)
 		return;
 	qp->resp.cnp_next = now + READ_ONCE(qp->dev->cnp_gap);
 	qp->resp.cnp = true;
-}
-
-/**
- * xroce_resp_marked() - a packet came with a mark of congestion
- * @qp: the queue pair
- */
-void xroce_resp_marked(struct xroce_qp *qp)
-{
-	xroce_qp_count(qp, XROCE_CNT_MARKED, 1);
-	xroce_resp_notify(qp);
 }
 
 /* Owe an ACK up to @psn. A READ that has been accepted meanwhile is to say so. */
@@ -359,12 +368,8 @@ void xroce_resp_untaken(struct xroce_qp *qp, const struct xroce_staged *f, bool 
 	/* Asked for again meanwhile, it was not answered before after all. */
 	if (rd && !f->again && ((f->psn - rd->psn) & XROCE_PSN_MASK) < rd->npsn)
 		rd->again = false;
-	/*
-	 * The window that slows responses down is the requester's, if it reads in pieces: a
-	 * NIC asks for all at once, and slows only what it sends itself.
-	 */
-	if (looked && rd && rd->npsn <= XROCE_PIECE_MAX)
-		xroce_resp_notify(qp);
+	resp->mark |= looked;
+	resp->free_at = 0;	/* it is not to wait for itself */
 	if (!rd || rd->state == XROCE_RD_FREE ||
 	    ((f->psn - rd->start) & XROCE_PSN_MASK) >= ((rd->next - rd->start) & XROCE_PSN_MASK))
 		return;		/* replaced, or gone back further meanwhile */

@@ -76,29 +76,32 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout)
 #define XROCE_PACE_FIRST	83886ull
 #define XROCE_PACE_MOST		(XROCE_PACE_FIRST << 10)
 #define XROCE_PACE_TIME		1000000		/* ns */
-#define XROCE_PACE_BURST	50000
+#define XROCE_PACE_BURST	100000		/* what it may catch up, since timers are late */
 
 /**
  * xroce_cc_slower() - the peer reports congestion: READ responses go at half the pace
  * @resp: the responder
  *
- * Each time until that is felt, then once in a while: what is reported had left before.
+ * As often as NICs report until it is felt, then once in a while: what is reported had left
+ * before.
  */
 void xroce_cc_slower(struct xroce_resp *resp)
 {
 	u64 now = xroce_env_now();
 
 	resp->faster_at = now + XROCE_PACE_TIME;
-	if (!resp->answered || (resp->held && now < resp->slower_at))
+	if (!resp->answered ||
+	    now - resp->slowed < (resp->held ? XROCE_PACE_TIME : XROCE_PACE_BURST / 2))
 		return;
-	resp->slower_at = now + XROCE_PACE_TIME;
+	resp->slowed = now;
+	resp->free_at = max(resp->free_at, now);
 	resp->pace = clamp(2 * resp->pace, XROCE_PACE_FIRST, XROCE_PACE_MOST);
 	resp->answered = false;
 	resp->held = false;
 }
 
 /**
- * xroce_cc_held() - is it too early for a READ response; else the next is on its way
+ * xroce_cc_held() - is it too early for a READ response
  * @qp: the queue pair; there will be another run then
  *
  * Faster by an eighth for each while without a report, until there is no pace.
@@ -115,11 +118,11 @@ bool xroce_cc_held(struct xroce_qp *qp)
 	}
 	if (resp->pace && now < resp->free_at) {
 		resp->held = true;
-		xroce_env_timer(qp, resp->free_at);
+		/* Some at a time: they catch up. */
+		xroce_env_timer(qp, max(resp->free_at, now + XROCE_PACE_BURST / 2));
 		return true;
 	}
-	resp->free_at = max(resp->free_at + XROCE_PACE_BURST, now) - XROCE_PACE_BURST +
-			(resp->pace << qp->hot.mtu_shift >> 20);
+	resp->free_at = max(resp->free_at, now - XROCE_PACE_BURST);
 	return false;
 }
 

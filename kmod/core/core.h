@@ -410,8 +410,9 @@ struct xroce_rd {
  *	the QP to ERR, when @nak, if any, has left behind the responses before it
  * @min_rnr: code of the RNR timer to ask for
  * @cnp: congestion is to be reported; not before @cnp_next, ns
- * @pace, @free_at: of READ responses, as the requester's; not halved before @slower_at,
- *	if since then responses were @answered and @held, and faster from @faster_at, ns
+ * @mark: there was no room for a READ response: the next one bears a mark of congestion
+ * @pace, @free_at: of these, as the requester's; halved at @slowed, since when some have
+ *	@answered, or were @held; faster from @faster_at, ns
  * @wqe: the receive work request of the SEND under way; @wqe_held tells
  * @offset: bytes of the message placed so far
  * @va, @rkey, @left: the WRITE under way
@@ -420,16 +421,15 @@ struct xroce_rd {
  */
 struct xroce_resp {
 	struct xroce_rd *rd;
-	u32 max_rd;
-	u32 rd_tail;
+	u32 max_rd, rd_tail;
 	u32 rd_active, cpu;
 	u32 rd_end, rd_before, rd_msn;
 	u32 nak_psn;
 	u8 nak, min_rnr;
 	bool fatal, wqe_held;
-	bool cnp, answered, held;
+	bool cnp, mark, answered, held;
 	u64 cnp_next;
-	u64 pace, slower_at, faster_at, free_at;
+	u64 pace, slowed, faster_at, free_at;
 	struct xroce_rwqe *wqe;
 	u32 offset;
 	u32 rkey, left;

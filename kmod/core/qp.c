@@ -57,6 +57,9 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	resp->wqe_held = false;
 	resp->cnp_next = 0;
 	resp->pace = 0;
+	resp->mark = false;
+	resp->answered = false;
+	resp->held = false;
 	qp->established = false;
 	qp->err_status = 0;
 	qp->err_nak = 0;

@@ -28,7 +28,7 @@ static bool xroce_rx_state(const struct xroce_qp *qp, u32 info)
 {
 	switch (qp->hot.state) {
 	case XROCE_QPS_RTR:
-		return info & XROCE_OP_REQUEST;
+		return info & (XROCE_OP_REQUEST | XROCE_OP_CNP);
 	case XROCE_QPS_RTS:
 	case XROCE_QPS_SQD:
 	case XROCE_QPS_SQE:

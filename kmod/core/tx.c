@@ -54,10 +54,7 @@ static bool xroce_req_idle(const struct xroce_req *req, bool answers)
 	       READ_ONCE(req->ring->prod) == req->tail && READ_ONCE(req->ring->wake)));
 }
 
-/*
- * Answers first; but who reads without a pause, as one that no CNP slows, leaves every
- * so often a turn to requests.
- */
+/* Answers first; but who reads without a pause leaves every so often a turn to requests. */
 static u32 xroce_stage(struct xroce_qp *qp, u32 most)
 {
 	const struct xroce_req *req = &qp->req;
@@ -337,7 +334,7 @@ void xroce_qp_timer(struct xroce_qp *qp)
 		return;
 	}
 	/* There may be room again for all that waits; all that it had out, once more. */
-	much = qp->full || qp->nomem;
+	much = qp->full || qp->nomem || qp->resp.held;
 	if (req->rnr_until && now >= req->rnr_until) {
 		req->rnr_until = 0;
 		much = true;

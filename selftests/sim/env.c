@@ -203,15 +203,6 @@ struct xroce_frame *xroce_env_frame(struct xroce_qp *qp, u32 len)
 	return &sf->f;
 }
 
-/* Who waits for it may be told to ask for less. */
-static void no_room_for_data(struct sim_ep *ep)
-{
-	if (sim_now() < ep->cnp_next)
-		return;
-	ep->cnp_may = true;
-	ep->cnp_next = sim_now() + 50 * SIM_US;
-}
-
 void xroce_env_frame_free(struct xroce_frame *f)
 {
 	SIM_OUTSIDE();
@@ -294,7 +285,7 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 	}
 	ep->in_xmit = false;
 	if (data)
-		no_room_for_data(ep);
+		ep->mark_may = true;
 	return taken;
 }
 

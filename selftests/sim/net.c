@@ -39,6 +39,13 @@ static u64 net_links(struct sim_node *from, struct sim_node *to, u32 len)
 	return to->in_free;
 }
 
+/* sim_ce() - does its IP header bear a mark of congestion */
+bool sim_ce(const u8 *buf)
+{
+	return ((buf[0] >> 4 == 4 ? buf[1] : buf[1] >> 4) & 3) == 3;
+}
+
+
 static void net_queue(struct sim_node *from, struct sim_node *to,
 		      struct sim_ep *ep, const u8 *buf, u32 len, u64 t)
 {
@@ -67,6 +74,7 @@ static void net_queue(struct sim_node *from, struct sim_node *to,
 	else
 		pkt->ce = !c->unmarked &&
 			  sim_chance(c->mark ? c->mark : 100);
+	pkt->ce |= sim_ce(buf);
 	t += c->delay + (c->jitter ? sim_rnd() % c->jitter : 0) + (ring ? 0 : c->rings);
 	if (sim_chance(c->reorder))
 		t += sim_rnd() % (4 * (c->delay + c->jitter) + 20 * SIM_US);

@@ -461,7 +461,7 @@ void sim_ep_reset(struct sim_ep *ep)
 	ep->drained = false;
 	ep->any_srqn = false;
 	ep->cnp_owed = false;
-	ep->cnp_may = false;
+	ep->mark_may = false;
 	ep->cnp_next = 0;
 	sim_check(!ep->qp.req.ring->prod && !ep->qp.req.ring->cons &&
 		  !ep->rq.ring->prod && !ep->rq.ring->cons,
@@ -532,7 +532,7 @@ static void ep_init_rtr(struct sim_ep *ep, u32 sq_psn, u32 rq_psn)
 	if (ep->transport == XROCE_RC)
 		attr.rd = calloc(attr.max_dest_rd_atomic, sizeof(*attr.rd));
 	xroce_av_set(&attr.av, v6 ? a->gid6 : a->gid4, v6 ? b->gid6 : b->gid4,
-		     sim_below(256), sim_range(1, 255), sim_below(1 << 20),
+		     (sim_below(256) & ~3u) | 2, sim_range(1, 255), sim_below(1 << 20),
 		     0xc000 | sim_below(0x4000));
 	attr.av.l2_len = sim_chance(5000) ? 14 : 18;
 	sim_fill(attr.av.l2, sizeof(attr.av.l2), sim_rnd());

@@ -229,8 +229,9 @@ static void run_remembered(u64 seed)
 	cfg.timeout = 10;
 	ep = begin(&cfg);
 	W->drop = from_peer;
+	/* One piece: there may be room for no more. */
 	sim_post_one(ep, seed % 2 ? XROCE_WR_RDMA_READ : XROCE_WR_ATOMIC_FETCH_AND_ADD,
-		     seed % 2 ? sim_range(1, 20000) : 8);
+		     seed % 2 ? sim_range(1, 4096) : 8);
 	sim_run_until(sim_now() + SIM_MS / 10);
 	sim_ep_state(ep->peer, XROCE_QPS_SQD);
 	attr.rd = calloc(attr.max_dest_rd_atomic, sizeof(*attr.rd));

@@ -432,7 +432,7 @@ struct wire_fifo {
  * Requests go from the end that holds it, answers come back to it.
  * @una, @max: sent and not acknowledged, by what was delivered
  * @next: the PSN to follow, unless one goes back; after the oldest the last, @asks, or @follows it
- * @in_msg, @left: inside a SEND or WRITE message, bytes of the WRITE to come
+ * @in_msg, @msg, @left: inside a SEND or WRITE message from there, bytes of the WRITE to come
  * @since: when the observer's ACK timer began, 0 when nothing is outstanding
  * @expiries: how often it ran out without progress
  * @rnrs: RNR NAKs without progress
@@ -449,7 +449,7 @@ struct wire {
 	u32 una;
 	u32 next, asks, follows;
 	u32 max;
-	u32 in_msg, left;
+	u32 in_msg, msg, left;
 	struct wire_fifo sent;
 	u64 since;
 	u32 expiries;
@@ -484,7 +484,7 @@ enum sim_ep_state {
  * @first_err: status of the first failed send
  * @sqd: its user waits for the send queue to be drained, and then for a while;
  *	@sqd_event: for the event; @drained: it has come
- * @cnp_owed, @cnp_may, @cnp_next: a notification is due, or may be; and none before
+ * @cnp_owed, @cnp_next: a notification is due; none before; @mark_may: of no room
  * @no_frame: how often a frame was refused, or dropped, in this run
  * @av: the path, and what it must look like
  */
@@ -507,7 +507,7 @@ struct sim_ep {
 	bool xrc;		/* @transport is XROCE_RC */
 	bool any_srqn;		/* is to name a queue that is not its peer's */
 	bool sqd, sqd_event, drained;
-	bool cnp_owed, cnp_may;
+	bool cnp_owed, mark_may;
 	u32 no_frame;
 	u64 cnp_next;
 	u32 qkey;
@@ -661,6 +661,7 @@ void sim_count_is(enum xroce_counter c, const char *name, u64 want);
 void sim_core_enter(void);
 void sim_core_leave(void);
 void sim_raw_rx(struct sim_node *n, const u8 *buf, u32 len, bool ce);
+bool sim_ce(const u8 *buf);
 bool sim_drop_all(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p);
 
 /* clock.c: how long the core runs, and what it calls does not count. */
@@ -709,8 +710,7 @@ bool wire_rnr_exceeded(struct sim_ep *ep);
 bool wire_intact(const struct sim_pkt *pkt);
 void wire_marked(struct sim_ep *ep, const u8 *buf);
 void wire_check_l3(struct sim_ep *ep, const u8 *buf, u32 len, const u8 *from, const u8 *to);
-void wire_check_l2(struct sim_ep *ep, const struct xroce_frame *f,
-		   const struct xroce_av *av);
+void wire_check_l2(struct sim_ep *ep, const struct xroce_frame *f, const struct xroce_av *av);
 void wire_describe(const u8 *buf, u32 len, char *s, size_t n);
 
 /* mem.c: memory and its shadow. */

@@ -270,8 +270,7 @@ static void check_l3(struct sim_ep *ep, const u8 *b, u32 len)
 	struct sim_node *from = ep->node, *to = ep->peer->node;
 	bool v6 = ep->conn->v6;
 
-	wire_check_l3(ep, b, len, v6 ? from->gid6 : from->gid4,
-		      v6 ? to->gid6 : to->gid4);
+	wire_check_l3(ep, b, len, v6 ? from->gid6 : from->gid4, v6 ? to->gid6 : to->gid4);
 }
 
 /**
@@ -294,8 +293,7 @@ static void check_frame(struct sim_ep *ep, const u8 *buf, u32 len,
 	split(buf, len, h);
 	need(h->op < 32 && ops[h->op].name && h->xrc == ep->xrc);
 	kind = ops[h->op].kind;
-	need(!ep->xrc || !(kind & K_REQ) || ep->any_srqn ||
-	     h->srqn == ep->peer->srq->number);
+	need(!ep->xrc || !(kind & K_REQ) || ep->any_srqn || h->srqn == ep->peer->srq->number);
 	need((h->bth[1] & 0x4f) == 0x40);
 	need(!(h->bth[1] & 0x80) || (kind & K_LAST));
 	need(!(h->bth[1] & 0x80) || (kind & (K_SEND | K_IMM)));
@@ -448,6 +446,8 @@ static void tx_new(struct sim_ep *ep, const struct hdr *h, u32 hash)
 
 	sim_check(kind & K_FIRST ? !w->in_msg : w->in_msg && (kind & w->in_msg),
 		  "QP %u: %s out of place", ep->idx, ops[h->op].name);
+	if (kind & K_FIRST)
+		w->msg = h->psn;
 	if (kind & K_WRITE) {
 		if (kind & K_FIRST)
 			w->left = h->dma_len;
@@ -503,7 +503,9 @@ static void tx_request(struct sim_ep *ep, const struct hdr *h)
 	sim_check(sim_now() >= w->rnr_until, "QP %u: request inside the RNR wait", ep->idx);
 	sim_check(dist(h->psn, w->una) >= 0,
 		  "QP %u: PSN %06x sent again, but %06x is acknowledged", ep->idx, h->psn, w->una);
-	sim_check(behind <= 0 || h->psn == w->una || h->psn == w->asks || h->psn == w->follows,
+	/* The last is that of the message before, where this one fails here in mid-way. */
+	sim_check(behind <= 0 || h->psn == w->una || h->psn == w->asks || h->psn == w->follows ||
+		  (w->in_msg && w->asks != w->follows && h->psn == begins(w, w->msg)),
 		  "QP %u: PSN %06x sent, %06x should follow", ep->idx, h->psn, w->next);
 	w->follows = behind < 0 && h->psn == w->una ? w->next : psn_plus(w->max, 1);
 	w->asks = w->follows == w->next ? begins(w, w->next) : w->follows;
@@ -559,8 +561,7 @@ static void tx_ack(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 	u32 owed;
 
 	w->acks++;
-	check_msn(ep, w, ack, ack ? h->psn : psn_plus(h->psn, 0xffffff),
-		  h->aeth & 0xffffff);
+	check_msn(ep, w, ack, ack ? h->psn : psn_plus(h->psn, 0xffffff), h->aeth & 0xffffff);
 	if (owed_psn(w, &owed))
 		sim_check(dist(owed, h->psn) >= (ack ? 1 : 0),
 			  "QP %u: ACK or NAK %06x overtakes the answer to %06x",
@@ -658,12 +659,13 @@ void wire_tx(struct sim_ep *ep, const struct xroce_frame *f, const u8 *buf, u32 
 	wire_check_l2(ep, f, &ep->av);
 	if (wire_op(buf) == XROCE_CNP) {
 		check_cnp(ep, buf, len);
-		sim_check(ep->cnp_owed || ep->cnp_may || W->checks_off, "QP %u: a"
-			  " notification that is not due", ep->idx);
+		sim_check(ep->cnp_owed || W->checks_off, "QP %u: a CNP not due", ep->idx);
 		ep->cnp_owed = false;
-		ep->cnp_may = false;
 		return;
 	}
+	sim_check(!sim_ce(buf) || (ep->mark_may && f->is.kind == XROCE_FRAME_RD_RESP),
+		  "QP %u: marks a packet itself", ep->idx);
+	ep->mark_may &= !sim_ce(buf);
 	/* The model knows none of Annex A19's (annex.c). */
 	if (W->checks_off && (wire_op(buf) & 0x1f) >= XROCE_FLUSH)
 		return;
@@ -698,8 +700,7 @@ static void rx_request(struct sim_ep *ep, struct wire *w, const struct hdr *h)
 			r->starts |= 1ull << n;
 		return;
 	}
-	recv = (kind & K_SEND && kind & K_FIRST) ||
-	       (kind & K_WRITE && kind & K_IMM);
+	recv = (kind & K_SEND && kind & K_FIRST) || (kind & K_WRITE && kind & K_IMM);
 	if (recv && (ep->srq ? !ep->srq->posted.n : ep->rq_prod == w->recvs)) {
 		w->rnr = true;
 		if (ep->srq && (!ep->xrc || h->srqn == ep->srq->number))
@@ -761,8 +762,7 @@ static void rx_answer(struct wire *w, const struct hdr *h)
 	acked_to(w, ack ? psn_plus(h->psn, 1) : h->psn);
 	if (!(kind & K_ACK) && w->sent.head != w->sent.tail) {
 		r = fifo_at(&w->sent, w->sent.head);
-		if (w->una == h->psn && r->rd &&
-		    r->atomic == !!(kind & K_AACK)) {
+		if (w->una == h->psn && r->rd && r->atomic == !!(kind & K_AACK)) {
 			w->una = psn_plus(w->una, 1);
 			if (w->una == psn_plus(r->psn, r->npsn))
 				w->sent.head++;
