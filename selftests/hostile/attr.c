@@ -10,18 +10,15 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <arm.h>
-#include <rdma/ib_user_ioctl_cmds.h>
-#include <rdma/ib_user_verbs.h>
-#include <rdma/rdma_user_ioctl_cmds.h>
 #include <rdma/xroce-abi.h>
 #include <tap.h>
 
 #include "device.h"
+#include "driver.h"
 #include "resize.h"
 
 static struct ibv_context *ctx;
@@ -209,125 +206,6 @@ static void qp_transitions(void)
 	expect("destroy in RTS", ibv_destroy_qp(qp), 0);
 }
 
-/* By ioctl(), where driver data may have any length: its last byte is @last, others 0. */
-static int init_errno(struct ibv_qp *qp, size_t len, char last)
-{
-	static uint64_t room[(sizeof(struct ib_uverbs_ioctl_hdr) +
-			      4 * sizeof(struct ib_uverbs_attr)) / 8];
-	struct ib_uverbs_ex_modify_qp cmd = {
-		.base.qp_handle = qp->handle,
-		.base.attr_mask = IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
-				  IBV_QP_ACCESS_FLAGS,
-		.base.qp_state = IBV_QPS_INIT,
-		.base.port_num = 1,
-	};
-	struct ib_uverbs_ioctl_hdr *hdr = (void *)room;
-	struct ib_uverbs_ex_modify_qp_resp resp;
-	uint64_t data[4] = {};
-
-	if (len)
-		((char *)data)[len - 1] = last;
-	*hdr = (struct ib_uverbs_ioctl_hdr) {
-		.length = sizeof(room),
-		.object_id = UVERBS_OBJECT_DEVICE,
-		.method_id = UVERBS_METHOD_INVOKE_WRITE,
-		.num_attrs = 4,
-		.driver_id = XROCE_DRIVER_ID,
-	};
-	hdr->attrs[0] = (struct ib_uverbs_attr) {
-		.attr_id = UVERBS_ATTR_WRITE_CMD,
-		.len = 8,
-		.data = 1u << 31 | IB_USER_VERBS_EX_CMD_MODIFY_QP,
-	};
-	hdr->attrs[1] = (struct ib_uverbs_attr) {
-		.attr_id = UVERBS_ATTR_CORE_IN, .len = sizeof(cmd), .data = (uintptr_t)&cmd,
-	};
-	hdr->attrs[2] = (struct ib_uverbs_attr) {
-		.attr_id = UVERBS_ATTR_CORE_OUT, .len = sizeof(resp), .data = (uintptr_t)&resp,
-	};
-	/* What is as short as this is there, and not where it points to. */
-	hdr->attrs[3] = (struct ib_uverbs_attr) {
-		.attr_id = UVERBS_ATTR_UHW_IN, .len = len,
-		.data = len > 8 ? (uintptr_t)data : data[0],
-	};
-	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, hdr) ? errno : 0;
-}
-
-static int context_errno(size_t len, char last)
-{
-	/* async_fd, num_comp_vectors, max_inline, bell */
-	uint32_t resp[4];
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		uint64_t response;
-		char data[32];
-	} cmd = {
-		.hdr.command = IB_USER_VERBS_CMD_GET_CONTEXT,
-		.hdr.in_words = (sizeof(cmd) - sizeof(cmd.data) + len) / 4,
-		.hdr.out_words = sizeof(resp) / 4,
-		.response = (uintptr_t)resp,
-	};
-	char path[100];
-	int fd, ret;
-
-	if (len)
-		cmd.data[len - 1] = last;
-	snprintf(path, sizeof(path), "/dev/infiniband/%s", ctx->device->dev_name);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		err(1, "%s", path);
-	ret = write(fd, &cmd, 4 * cmd.hdr.in_words) < 0 ? errno : 0;
-	if (!ret) {
-		close(resp[0]);
-		close(resp[3]);
-	}
-	close(fd);
-	return ret;
-}
-
-/* By write(), and destroyed again */
-static int create_errno(size_t len, char last)
-{
-	struct {
-		struct ib_uverbs_create_qp_resp ibv;
-		struct xroce_create_qp_resp drv;
-	} resp;
-	uint64_t room[16] = {}, gone;
-	struct ib_uverbs_cmd_hdr *hdr = (void *)room;
-	struct ib_uverbs_create_qp *cmd = (void *)(hdr + 1);
-	struct ib_uverbs_destroy_qp *end = (void *)(hdr + 1);
-
-	*hdr = (struct ib_uverbs_cmd_hdr) {
-		.command = IB_USER_VERBS_CMD_CREATE_QP,
-		.in_words = (sizeof(*hdr) + sizeof(*cmd) + len) / 4,
-		.out_words = sizeof(resp) / 4,
-	};
-	*cmd = (struct ib_uverbs_create_qp) {
-		.response = (uintptr_t)&resp,
-		.pd_handle = pd->handle,
-		.send_cq_handle = cq->handle,
-		.recv_cq_handle = cq->handle,
-		.max_send_wr = 1,
-		.max_recv_wr = 1,
-		.qp_type = IB_UVERBS_QPT_RC,
-	};
-	if (len)
-		((char *)(cmd + 1))[len - 1] = last;
-	if (write(ctx->cmd_fd, room, 4 * hdr->in_words) < 0)
-		return errno;
-	*hdr = (struct ib_uverbs_cmd_hdr) {
-		.command = IB_USER_VERBS_CMD_DESTROY_QP,
-		.in_words = (sizeof(*hdr) + sizeof(*end)) / 4,
-		.out_words = sizeof(gone) / 8,
-	};
-	*end = (struct ib_uverbs_destroy_qp) {
-		.response = (uintptr_t)&gone, .qp_handle = resp.ibv.qp_handle,
-	};
-	if (write(ctx->cmd_fd, room, 4 * hdr->in_words) < 0)
-		err(1, "cannot destroy a QP");
-	return 0;
-}
-
 /* From a provider that knows less than the module, or more. */
 static void driver_data(void)
 {
@@ -335,22 +213,22 @@ static void driver_data(void)
 
 	if (!qp)
 		errx(1, "cannot create a QP");
-	expect("a context, by no driver data", context_errno(0, 0), 0);
-	expect("by half of it", context_errno(4, 0), EINVAL);
-	expect("by all, something in what is reserved", context_errno(8, 1), EINVAL);
-	expect("by all", context_errno(8, 0), 0);
-	expect("by more, all 0", context_errno(24, 0), 0);
-	expect("by more, not all 0", context_errno(24, 1), EOPNOTSUPP);
-	expect("INIT, by half of its driver data", init_errno(qp, 4, 0), EINVAL);
-	expect("something in what is reserved", init_errno(qp, 8, 1), EINVAL);
-	expect("by more, not all 0", init_errno(qp, 24, 1), EOPNOTSUPP);
-	expect("by more, all 0", init_errno(qp, 24, 0), 0);
-	expect("by none", init_errno(qp, 0, 0), 0);
-	expect("a QP, by no driver data", create_errno(0, 0), 0);
-	expect("by half of it", create_errno(4, 0), EINVAL);
-	expect("by all, whatever is in it", create_errno(8, 1), 0);
-	expect("by more, all 0", create_errno(24, 0), 0);
-	expect("by more, not all 0", create_errno(24, 1), EOPNOTSUPP);
+	expect("a context, by no driver data", driver_context(ctx, 0, 0), 0);
+	expect("by half of it", driver_context(ctx, 4, 0), EINVAL);
+	expect("by all, something in what is reserved", driver_context(ctx, 8, 1), EINVAL);
+	expect("by all", driver_context(ctx, 8, 0), 0);
+	expect("by more, all 0", driver_context(ctx, 24, 0), 0);
+	expect("by more, not all 0", driver_context(ctx, 24, 1), EOPNOTSUPP);
+	expect("INIT, by half of its driver data", driver_init(qp, 4, 0), EINVAL);
+	expect("something in what is reserved", driver_init(qp, 8, 1), EINVAL);
+	expect("by more, not all 0", driver_init(qp, 24, 1), EOPNOTSUPP);
+	expect("by more, all 0", driver_init(qp, 24, 0), 0);
+	expect("by none", driver_init(qp, 0, 0), 0);
+	expect("a QP, by no driver data", driver_create(pd, cq, 0, 0), 0);
+	expect("by half of it", driver_create(pd, cq, 4, 0), EINVAL);
+	expect("by all, whatever is in it", driver_create(pd, cq, 8, 1), 0);
+	expect("by more, all 0", driver_create(pd, cq, 24, 0), 0);
+	expect("by more, not all 0", driver_create(pd, cq, 24, 1), EOPNOTSUPP);
 	ibv_destroy_qp(qp);
 }
 

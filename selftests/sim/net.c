@@ -45,7 +45,6 @@ bool sim_ce(const u8 *buf)
 	return ((buf[0] >> 4 == 4 ? buf[1] : buf[1] >> 4) & 3) == 3;
 }
 
-
 static void net_queue(struct sim_node *from, struct sim_node *to,
 		      struct sim_ep *ep, const u8 *buf, u32 len, u64 t)
 {
