@@ -334,7 +334,7 @@ void xroce_qp_timer(struct xroce_qp *qp)
 		return;
 	}
 	/* There may be room again for all that waits; all that it had out, once more. */
-	much = qp->full || qp->nomem || qp->resp.held;
+	much = qp->full || qp->nomem || qp->resp.pace;
 	if (req->rnr_until && now >= req->rnr_until) {
 		req->rnr_until = 0;
 		much = true;

@@ -421,7 +421,7 @@ bug uc-invalidate sq 'if (wr <= XROCE_WR_SEND_WITH_IMM)' \
 bug sqd-forgets answer 'if (active != resp->rd_active)' 'if (true)'
 bug feth-reserved resp ' & XROCE_FETH_SEL;' ';'
 bug timer-sends-all tx 'qp->full || qp->nomem ||' 'qp->full ||'
-bug timer-answers-all tx ' || qp->resp.held;' ';'
+bug timer-answers-all tx ' || qp->resp.pace;' ';'
 bug moved-path qp 'if (mask & XROCE_ATTR_AV) {' \
 	'if (mask & XROCE_ATTR_AV) {\n\t\tqp->resets++;'
 
