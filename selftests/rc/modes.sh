@@ -27,7 +27,8 @@ by6() { [[ $XROCE_IP == *6* ]]; }
 # What hangs on who is faster, on the room in a device, and which way packets come. All
 # others are the same.
 MAY_DIFFER='ifindex|(sent|rcvd)_(pkts|bytes)|acks_sent|duplicate_request'
-MAY_DIFFER+='|ack_requests_resent|doorbells|tx_untaken|np_cnp_sent|rp_cnp_handled'
+MAY_DIFFER+='|ack_requests_resent|doorbells|tx_untaken'
+MAY_DIFFER+='|np_ecn_marked_roce_packets|np_cnp_sent|rp_cnp_handled'
 MAY_DIFFER+='|drop_no_qp|drop_state|retransmitted_pkts|xdp_[a-z_]*'
 # A netdev without XDP keeps no order from CPU to CPU. A READ's request that comes late
 # enough is of none remembered. One that comes again, and again before another that it
