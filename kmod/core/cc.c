@@ -7,7 +7,8 @@
 #include "core.h"
 
 #define XROCE_CWND_FLOOR	4
-#define XROCE_PIECE_MIN		16
+#define XROCE_PIECE_MIN		16			/* packets of a READ asked for at a time */
+#define XROCE_PIECE_MAX		64
 #define XROCE_PATIENCE		(4096ull << 16)		/* ns, 268 ms */
 
 /**

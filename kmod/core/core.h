@@ -22,7 +22,6 @@
 #define XROCE_MAX_INLINE	1024
 #define XROCE_MAX_RD_ATOMIC	128
 #define XROCE_BATCH		16	/* frames staged at a time */
-#define XROCE_PIECE_MAX		64	/* packets of a READ asked for at a time */
 #define XROCE_GRH_LEN		40	/* before a datagram, in its buffer */
 #define XROCE_MAX_MTU		4096
 #define XROCE_NO_VLAN		0xffff

@@ -98,10 +98,11 @@ int driver_create(struct ibv_pd *pd, struct ibv_cq *cq, size_t len, char last)
 		struct ib_uverbs_create_qp_resp ibv;
 		struct xroce_create_qp_resp drv;
 	} resp;
-	uint64_t room[16] = {}, gone;
+	uint64_t room[16] = {};
 	struct ib_uverbs_cmd_hdr *hdr = (void *)room;
 	struct ib_uverbs_create_qp *cmd = (void *)(hdr + 1);
 	struct ib_uverbs_destroy_qp *end = (void *)(hdr + 1);
+	struct ib_uverbs_destroy_qp_resp gone;
 
 	*hdr = (struct ib_uverbs_cmd_hdr) {
 		.command = IB_USER_VERBS_CMD_CREATE_QP,
@@ -124,7 +125,7 @@ int driver_create(struct ibv_pd *pd, struct ibv_cq *cq, size_t len, char last)
 	*hdr = (struct ib_uverbs_cmd_hdr) {
 		.command = IB_USER_VERBS_CMD_DESTROY_QP,
 		.in_words = (sizeof(*hdr) + sizeof(*end)) / 4,
-		.out_words = sizeof(gone) / 8,
+		.out_words = sizeof(gone) / 4,
 	};
 	*end = (struct ib_uverbs_destroy_qp) {
 		.response = (uintptr_t)&gone, .qp_handle = resp.ibv.qp_handle,

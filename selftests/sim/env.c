@@ -284,8 +284,7 @@ u32 xroce_env_xmit(struct xroce_qp *qp, struct xroce_frame **f, u32 n)
 		sim_cpu = cpu;
 	}
 	ep->in_xmit = false;
-	if (data)
-		ep->mark_may = true;
+	ep->mark_may |= data;
 	return taken;
 }
 
