@@ -24,13 +24,18 @@ static void cq_set_cons(struct xroce_cq *cq, uint32_t cons)
 }
 
 /*
- * An element is polled: the slot of its request is free. Receives complete in order, each of
- * them; where a QP has no queue for them, they are an SRQ's.
+ * An element is polled: its place is the kernel's again, and then the slot of its request is
+ * free. The other way round what is posted to that might complete into a CQ that is full,
+ * being as large as its queues. Receives complete in order, each of them; where a QP has no
+ * queue for them, they are an SRQ's.
  */
-static void cqe_polled(const struct xroce_cqe *cqe)
+static void cq_take(struct xroce_cq *cq, struct xroce_cqe *cqe)
 {
-	struct xroce_qp *qp = (struct xroce_qp *)(uintptr_t)cqe->user_handle;
+	struct xroce_qp *qp;
 
+	*cqe = *(const struct xroce_cqe *)xroce_slot(&cq->map, cq->cons);
+	cq_set_cons(cq, cq->cons + 1);
+	qp = (struct xroce_qp *)(uintptr_t)cqe->user_handle;
 	if (!qp)
 		return;		/* an XRC target's */
 	if (cqe->opcode < XROCE_WC_RECV)
@@ -67,6 +72,21 @@ static void cq_told(struct xroce_cq *cq, bool told)
 }
 
 /*
+ * What kept xroce_req_notify_cq() from a call ends. The barrier pairs with the one there:
+ * that sees it, or we see what is there and what was asked for.
+ *
+ * Return: there was something
+ */
+static bool cq_end_told(struct xroce_cq *cq)
+{
+	if (!cq_is_told(cq))
+		return false;
+	cq_told(cq, false);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return true;
+}
+
+/*
  * If an event is asked for, have one raised for what is there; for any, where the kernel
  * would take one that has moved (xroce_cq_clean()) for none that was solicited.
  */
@@ -89,13 +109,12 @@ static int cq_ask(struct xroce_cq *cq)
 }
 
 /*
- * A poll has ended what kept xroce_req_notify_cq() from a call, and left some: is an event
- * asked for. Nobody else tells of these: who takes an event, asks for the next, polls once
- * and sleeps is woken by NICs. The barrier pairs with the one there. Under the CQ's lock.
+ * A poll has been told, is no more, and has left some: is an event asked for. Nobody else
+ * tells of these: who takes an event, asks for the next, polls once and sleeps is woken by
+ * NICs. Under the CQ's lock.
  */
 static bool cq_asked(const struct xroce_cq *cq)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return __atomic_load_n(&cq->map.ring->arm, __ATOMIC_RELAXED) != XROCE_ARM_NONE;
 }
 
@@ -107,18 +126,14 @@ int xroce_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	int i;
 
 	xroce_lock(&cq->lock);
-	told = cq_is_told(cq);
-	if (told)
-		cq_told(cq, false);
+	told = cq_end_told(cq);
 	avail = cq_prod(cq) - cq->cons;
 	for (i = 0; i < n && (uint32_t)i < avail; i++) {
-		const struct xroce_cqe *cqe = xroce_slot(&cq->map, cq->cons + i);
+		struct xroce_cqe cqe;
 
-		cqe_polled(cqe);
-		cqe_to_wc(wc + i, cqe);
+		cq_take(cq, &cqe);
+		cqe_to_wc(wc + i, &cqe);
 	}
-	if (i > 0)
-		cq_set_cons(cq, cq->cons + i);
 	ask = told && (uint32_t)i < avail && cq_asked(cq);
 	xroce_unlock(&cq->lock);
 	if (ask)
@@ -173,17 +188,15 @@ void xroce_cq_event(struct ibv_cq *ibcq)
  * xroce_cq_clean() - forget the completions of a QP that is gone or was reset
  *
  * What is kept moves towards the kernel's end, in order. The kernel has already
- * stopped to write for this QP; that it goes on for others does no harm. Who takes no
- * lock may come in the middle of an extended poll: the element that it is at is its.
+ * stopped to write for this QP; that it goes on for others does no harm.
  */
 void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn)
 {
-	uint32_t first, from, to, end;
+	uint32_t from, to, end;
 
 	xroce_lock(&cq->lock);
-	first = cq->cons + cq->polling;
 	end = cq_prod(cq);
-	for (from = to = end; from != first;) {
+	for (from = to = end; from != cq->cons;) {
 		struct xroce_cqe *cqe = xroce_slot(&cq->map, --from);
 
 		if (cqe->qpn == qpn)
@@ -191,12 +204,8 @@ void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn)
 		if (--to != from)
 			*(struct xroce_cqe *)xroce_slot(&cq->map, to) = *cqe;
 	}
-	if (to != first)
+	if (to != cq->cons) {
 		__atomic_store_n(&cq->moved, end, __ATOMIC_RELAXED);
-	if (to != first && cq->polling) {
-		cq->cqe = memcpy(xroce_slot(&cq->map, to - 1), cq->cqe, sizeof(*cq->cqe));
-		cq_set_cons(cq, to - 1);
-	} else if (to != first) {
 		cq_set_cons(cq, to);
 	}
 	xroce_unlock(&cq->lock);
@@ -204,10 +213,9 @@ void xroce_cq_clean(struct xroce_cq *cq, uint32_t qpn)
 
 static void cq_load(struct xroce_cq *cq)
 {
-	cq->cqe = xroce_slot(&cq->map, cq->cons);
-	cqe_polled(cq->cqe);
-	cq->vcq.cq_ex.wr_id = cq->cqe->wr_id;
-	cq->vcq.cq_ex.status = cq->cqe->status;
+	cq_take(cq, &cq->cqe);
+	cq->vcq.cq_ex.wr_id = cq->cqe.wr_id;
+	cq->vcq.cq_ex.status = cq->cqe.status;
 }
 
 static int cq_start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
@@ -217,14 +225,13 @@ static int cq_start_poll(struct ibv_cq_ex *ibcq, struct ibv_poll_cq_attr *attr)
 	if (unlikely(attr->comp_mask))
 		return EINVAL;
 	xroce_lock(&cq->lock);
+	cq_end_told(cq);
 	if (cq_prod(cq) == cq->cons) {
-		cq_told(cq, false);
 		xroce_unlock(&cq->lock);
 		return ENOENT;
 	}
-	cq_load(cq);
-	cq->polling = true;
 	cq_told(cq, true);
+	cq_load(cq);
 	return 0;
 }
 
@@ -232,10 +239,8 @@ static int cq_next_poll(struct ibv_cq_ex *ibcq)
 {
 	struct xroce_cq *cq = to_xcq_ex(ibcq);
 
-	/* The current element is consumed by moving on or by the end. */
-	if (cq_prod(cq) == cq->cons + 1)
+	if (cq_prod(cq) == cq->cons)
 		return ENOENT;
-	cq->cons++;
 	cq_load(cq);
 	return 0;
 }
@@ -245,10 +250,7 @@ static void cq_end_poll(struct ibv_cq_ex *ibcq)
 	struct xroce_cq *cq = to_xcq_ex(ibcq);
 	bool ask;
 
-	cq_set_cons(cq, cq->cons + 1);
-	cq->polling = false;
-	cq_told(cq, false);
-	ask = cq_prod(cq) != cq->cons && cq_asked(cq);
+	ask = cq_end_told(cq) && cq_prod(cq) != cq->cons && cq_asked(cq);
 	xroce_unlock(&cq->lock);
 	if (ask)
 		cq_ask(cq);
@@ -256,7 +258,7 @@ static void cq_end_poll(struct ibv_cq_ex *ibcq)
 
 static enum ibv_wc_opcode cq_read_opcode(struct ibv_cq_ex *cq)
 {
-	return to_xcq_ex(cq)->cqe->opcode;
+	return to_xcq_ex(cq)->cqe.opcode;
 }
 
 static uint32_t cq_read_vendor_err(struct ibv_cq_ex *cq)
@@ -266,27 +268,27 @@ static uint32_t cq_read_vendor_err(struct ibv_cq_ex *cq)
 
 static uint32_t cq_read_byte_len(struct ibv_cq_ex *cq)
 {
-	return to_xcq_ex(cq)->cqe->byte_len;
+	return to_xcq_ex(cq)->cqe.byte_len;
 }
 
 static __be32 cq_read_imm_data(struct ibv_cq_ex *cq)
 {
-	return to_xcq_ex(cq)->cqe->imm;
+	return to_xcq_ex(cq)->cqe.imm;
 }
 
 static uint32_t cq_read_qp_num(struct ibv_cq_ex *cq)
 {
-	return to_xcq_ex(cq)->cqe->qpn;
+	return to_xcq_ex(cq)->cqe.qpn;
 }
 
 static uint32_t cq_read_src_qp(struct ibv_cq_ex *cq)
 {
-	return to_xcq_ex(cq)->cqe->src_qp;
+	return to_xcq_ex(cq)->cqe.src_qp;
 }
 
 static unsigned int cq_read_wc_flags(struct ibv_cq_ex *cq)
 {
-	return to_xcq_ex(cq)->cqe->flags;
+	return to_xcq_ex(cq)->cqe.flags;
 }
 
 static uint32_t cq_read_slid(struct ibv_cq_ex *cq)
@@ -296,7 +298,7 @@ static uint32_t cq_read_slid(struct ibv_cq_ex *cq)
 
 static uint8_t cq_read_sl(struct ibv_cq_ex *cq)
 {
-	return to_xcq_ex(cq)->cqe->sl;
+	return to_xcq_ex(cq)->cqe.sl;
 }
 
 static uint8_t cq_read_dlid_path_bits(struct ibv_cq_ex *cq)
@@ -306,7 +308,7 @@ static uint8_t cq_read_dlid_path_bits(struct ibv_cq_ex *cq)
 
 static uint64_t cq_read_completion_ts(struct ibv_cq_ex *cq)
 {
-	return to_xcq_ex(cq)->cqe->timestamp;
+	return to_xcq_ex(cq)->cqe.timestamp;
 }
 
 /**
@@ -457,8 +459,6 @@ int xroce_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (cqe <= 0)
 		return EINVAL;
 	xroce_lock(&cq->lock);
-	/* Inside an extended poll the ring's index lags behind. */
-	cq_set_cons(cq, cq->cons);
 	xroce_lock(&cq->arm_lock);
 	ret = ibv_cmd_resize_cq(ibcq, cqe, &cmd, sizeof(cmd), &resp.ibv,
 				sizeof(resp));
@@ -467,8 +467,6 @@ int xroce_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (!ret) {
 		xroce_unmap(&cq->map);
 		cq->map = map;
-		if (cq->polling)
-			cq->cqe = xroce_slot(&cq->map, cq->cons);
 	}
 	xroce_unlock(&cq->arm_lock);
 	xroce_unlock(&cq->lock);

@@ -73,8 +73,8 @@ struct xroce_pd {
  * @lock: guards all below; held from ibv_start_poll() to ibv_end_poll()
  * @arm_lock: keeps the ring for who asks for an event, as one may in between; inside
  *	@lock
- * @cons: the true consumer index; the ring's copy lags while a poll goes on
- * @cqe: the element that ibv_wc_read_*() read, the first, while @polling
+ * @cons: the true consumer index; the ring's copy is for the kernel
+ * @cqe: the element that ibv_wc_read_*() read
  * @told: of an event since the last poll, or an extended one is under way: who asks
  *	for the next one polls after it, and a poll that leaves some asks then. Atomic
  * @moved: what is before this index, if that is of one still to be polled, may have been
@@ -87,8 +87,7 @@ struct xroce_cq {
 	struct xroce_lock arm_lock;
 	struct xroce_map map;
 	uint32_t cons;
-	const struct xroce_cqe *cqe;
-	bool polling;
+	struct xroce_cqe cqe;
 	bool told;
 	uint32_t moved;
 };
@@ -261,9 +260,10 @@ static inline void wq_done(struct xroce_wq *wq, uint32_t cons)
  *
  * A request holds its slot until its completion has been polled, and one without until a
  * later one's has, as with NICs: who sizes a CQ for its queues, and posts until there is no
- * room, overruns no CQ. The kernel has copied what was in the slot by then. Acquired, from
- * who polled. The slots of an SRQ are free once the kernel has copied them: its index only
- * grows, and is looked at where the one we remember does not suffice.
+ * room, overruns no CQ, where there is room before (cq_take()). The kernel has copied what
+ * was in the slot by then. Acquired, from who polled. The slots of an SRQ are free once the
+ * kernel has copied them: its index only grows, and is looked at where the one we remember
+ * does not suffice.
  */
 static inline bool wq_full(struct xroce_wq *wq, uint32_t prod)
 {

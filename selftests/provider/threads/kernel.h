@@ -11,7 +11,7 @@
 #include <rdma/xroce-abi.h>
 
 #define KERNEL_DEPTH	16	/* of each queue */
-#define KERNEL_CQ_DEPTH	64
+#define KERNEL_CQ_DEPTH	(2 * KERNEL_DEPTH)
 #define KERNEL_QPN	0x100	/* and one more for the second */
 
 enum kernel_state { KERNEL_RESET, KERNEL_RTS, KERNEL_ERR };
