@@ -241,6 +241,22 @@ static noinline void xroce_resp_mark(struct xroce_resp *resp, struct xroce_frame
 	resp->mark = false;
 }
 
+/* How long a ring may hold what has left, ns: of 10 Gbit/s, which are full, some 3 ms */
+#define XROCE_RESP_FOLLOWS	10000000
+
+/*
+ * READ responses are in the ring of another CPU, or may be: what is next may not leave by
+ * this one's, for a requester takes what an ACK passes for lost.
+ */
+static bool xroce_resp_away(struct xroce_qp *qp)
+{
+	struct xroce_resp *resp = &qp->resp;
+
+	return resp->cpu != xroce_env_cpu() &&
+	       (resp->rd_active || xroce_env_now() < resp->follows) &&
+	       xroce_qp_away(qp, resp->cpu);
+}
+
 /**
  * xroce_resp_next() - build the next answer that is owed
  * @qp: the queue pair
@@ -266,9 +282,7 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 			resp->cnp = false;
 		return f;
 	}
-	if (resp->rd_active && resp->cpu != xroce_env_cpu() && xroce_qp_away(qp, resp->cpu))
-		return NULL;
-	if (resp->rd_active && resp->pace && xroce_cc_held(qp))
+	if (xroce_resp_away(qp) || (resp->rd_active && resp->pace && xroce_cc_held(qp)))
 		return NULL;
 	while (resp->rd_active) {
 		rd = xroce_resp_oldest(resp);
@@ -286,13 +300,14 @@ struct xroce_frame *xroce_resp_next(struct xroce_qp *qp)
 			if (rd->next == rd->stop) {
 				rd->state = XROCE_RD_DONE;
 				resp->rd_active--;
+				resp->follows = xroce_env_now() + XROCE_RESP_FOLLOWS;
 			}
 			return f;
 		}
 		if (qp->nomem)
 			return NULL;
 	}
-	if (!resp->nak && !(qp->hot.resp_flags & XROCE_RESP_ACK))
+	if (!xroce_resp_owes(qp))
 		return NULL;
 	acks = xroce_resp_ack_psn(qp);
 	if (resp->nak)

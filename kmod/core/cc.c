@@ -79,6 +79,16 @@ void xroce_cc_loss(struct xroce_qp *qp, bool timeout)
 #define XROCE_PACE_TIME		1000000		/* ns */
 #define XROCE_PACE_BURST	100000		/* what it may catch up, since timers are late */
 
+/* Faster by an eighth for each while without a report, until there is no pace. */
+static void xroce_cc_faster(struct xroce_resp *resp, u64 now)
+{
+	for (; resp->pace && now >= resp->faster_at; resp->faster_at += XROCE_PACE_TIME) {
+		resp->pace -= resp->pace / 8;
+		if (resp->pace < XROCE_PACE_FIRST)
+			resp->pace = 0;
+	}
+}
+
 /**
  * xroce_cc_slower() - the peer reports congestion: READ responses go at half the pace
  * @resp: the responder
@@ -90,6 +100,8 @@ void xroce_cc_slower(struct xroce_resp *resp)
 {
 	u64 now = xroce_env_now();
 
+	/* All the while before, of which this tells */
+	xroce_cc_faster(resp, now - XROCE_PACE_TIME);
 	resp->faster_at = now + XROCE_PACE_TIME;
 	if (!resp->answered ||
 	    now - resp->slowed < (resp->held ? XROCE_PACE_TIME : XROCE_PACE_BURST / 2))
@@ -104,19 +116,13 @@ void xroce_cc_slower(struct xroce_resp *resp)
 /**
  * xroce_cc_held() - is it too early for a READ response
  * @qp: the queue pair; there will be another run then
- *
- * Faster by an eighth for each while without a report, until there is no pace.
  */
 bool xroce_cc_held(struct xroce_qp *qp)
 {
 	struct xroce_resp *resp = &qp->resp;
 	u64 now = xroce_env_now();
 
-	for (; resp->pace && now >= resp->faster_at; resp->faster_at += XROCE_PACE_TIME) {
-		resp->pace -= resp->pace / 8;
-		if (resp->pace < XROCE_PACE_FIRST)
-			resp->pace = 0;
-	}
+	xroce_cc_faster(resp, now);
 	if (resp->pace && now < resp->free_at) {
 		resp->held = true;
 		/* Some at a time: they catch up. */

@@ -316,7 +316,8 @@ struct xroce_swq {
  * @rtt: how long answers take, as xroce_req_timed() has it, ns, 0: none has come
  * @timing: since when one to the PSN @timed is waited for, 0: none is; @early: it has asked
  * @dry: in this run no more was found in the ring, and who posts now comes with a doorbell
- * @since_ackreq: packets since the last one that asked
+ * @since_ackreq: packets since the last one that asked; @local: of a request done here, which
+ *	takes none, the completion is waited for behind them
  * @rnr_until: nothing is sent before, ns, 0 when not waiting
  * @pace: of a QP with a rate limit: 2^-20 ns a byte; else 0
  * @free_at: what it has sent takes until then, ns
@@ -357,7 +358,7 @@ struct xroce_req {
 	u32 since_ackreq;
 	u32 srqn, cpu;
 	enum { XROCE_ASK_NOT, XROCE_ASK_LAST, XROCE_ASK_BOTH } asking;
-	bool asked, early, dry, away;
+	bool asked, early, dry, away, local;
 };
 
 enum xroce_rd_state {
@@ -401,7 +402,7 @@ struct xroce_rd {
  * @rd: the last READs and atomics, a ring of @max_rd entries; the next one goes
  *	to @rd_tail, where the oldest is
  * @rd_active: how many are XROCE_RD_ACTIVE; they are answered in PSN order, by @cpu, where
- *	the first came in
+ *	the first came in, as is what follows until @follows, ns
  * @rd_end: where the READs and atomics accepted last in a row end, @rd_before: the
  *	PSN before them, @rd_msn: the MSN then
  * @nak: syndrome to send instead of an ACK, 0 when none; goes once to @nak_psn
@@ -428,7 +429,7 @@ struct xroce_resp {
 	bool fatal, wqe_held;
 	bool cnp, mark, answered, held;
 	u64 cnp_next;
-	u64 pace, slowed, faster_at, free_at;
+	u64 pace, slowed, faster_at, free_at, follows;
 	struct xroce_rwqe *wqe;
 	u32 offset;
 	u32 rkey, left;

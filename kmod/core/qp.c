@@ -20,6 +20,7 @@ void xroce_qp_init(struct xroce_qp *qp)
 	qp->hot.state = XROCE_QPS_RESET;
 	qp->resp.pd = qp->pd;
 	qp->req.cpu = -1;	/* none */
+	qp->resp.cpu = -1;
 	WRITE_ONCE(qp->req.ring->wake, 1);
 }
 
@@ -52,6 +53,7 @@ static void xroce_qp_reset(struct xroce_qp *qp)
 	req->recovering = 0;
 	req->asking = XROCE_ASK_NOT;
 	req->since_ackreq = 0;
+	req->local = false;
 	resp->nak = 0;
 	resp->fatal = false;
 	resp->wqe_held = false;

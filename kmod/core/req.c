@@ -374,6 +374,7 @@ static inline void xroce_req_ackreq(struct xroce_req *req, struct xroce_frame *f
 {
 	f->ackreq = true;
 	req->since_ackreq = 0;
+	req->local = false;
 	if (!f->is.again && xroce_req_times(req)) {
 		req->timing = xroce_env_now();
 		req->timed = f->is.psn;
@@ -464,7 +465,7 @@ static bool xroce_req_asks(struct xroce_qp *qp, bool signalled)
 {
 	struct xroce_req *req = &qp->req;
 
-	if (signalled || req->asking || req->asked || req->pace || !xroce_req_open(qp) ||
+	if (signalled || req->local || req->asking || req->asked || req->pace || !xroce_req_open(qp) ||
 	    ++req->since_ackreq >= xroce_req_ask_every(req) ||
 	    req->tail - req->head > req->depth / 2)
 		return true;
@@ -753,15 +754,19 @@ static struct xroce_swq *xroce_req_current(struct xroce_qp *qp)
 static void xroce_req_local(struct xroce_qp *qp, const struct xroce_send_wqe *wqe,
 			    struct xroce_swq *e)
 {
+	struct xroce_req *req = &qp->req;
+
 	if (e->npsn && !xroce_local_run(qp, wqe)) {
 		/* Here it stays, until its turn to fail. */
 		e->started = false;
 		e->status = XROCE_WC_MW_BIND_ERR;
-		return;
-	}
-	e->npsn = 0;
-	if (qp->req.cur++ == qp->req.head)
+	} else if (req->cur++ == req->head) {
 		xroce_req_complete(qp, XROCE_WC_SUCCESS);
+	} else {
+		req->local |= e->npsn && (req->sig_all || wqe->flags & XROCE_WR_SIGNALED);
+		e->npsn = 0;
+	}
+	xroce_req_drained(qp);
 }
 
 /*
@@ -876,7 +881,7 @@ struct xroce_frame *xroce_req_next(struct xroce_qp *qp)
 		 */
 		if (!req->since_ackreq && !req->asking)
 			break;
-		if (req->cur == req->tail || !xroce_req_ask(qp))
+		if ((req->cur == req->tail && !req->local) || !xroce_req_ask(qp))
 			break;
 	}
 	return NULL;

@@ -475,20 +475,6 @@ static u32 take_room(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 	return n;
 }
 
-/* A region that nothing names, made invalid: begun, and posted with what comes next. */
-static struct sim_region *post_inv(struct sim_ep *ep)
-{
-	struct sim_region *r = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
-
-	r->mr.kind = XROCE_MR_FAST;
-	*sim_sq_slot(ep) = (struct xroce_send_wqe) {
-		.opcode = XROCE_WR_LOCAL_INV,
-		.inv_rkey = r->mr.key,
-	};
-	ep->sq_prod++;
-	return r;
-}
-
 /*
  * A work request that sends nothing, and behind it a READ, answered before all of
  * its burst is with the device: the answer finds that one done.
@@ -515,7 +501,7 @@ static void run_local(u64 seed)
 	narrow = ep;
 	W->take = take_room;
 	for (i = 0; i < 3; i++) {
-		r = post_inv(ep);
+		r = sim_post_inv(ep, 0);
 		opt.wr = XROCE_WR_RDMA_READ;
 		opt.len = sim_range(1, ep->mtu);
 		opt.more = true;
@@ -559,7 +545,7 @@ static void run_local_beside(u64 seed)
 	ep = &c->ep[0];
 	for (i = 0; i < ARRAY_SIZE(r); i++) {
 		sim_check(sim_post(ep, &opt), "no room");
-		r[i] = post_inv(ep);
+		r[i] = sim_post_inv(ep, 0);
 	}
 	opt.more = false;
 	sim_check(sim_post(ep, &opt), "no room");
@@ -568,7 +554,17 @@ static void run_local_beside(u64 seed)
 	for (i = 0; i < ARRAY_SIZE(r); i++)
 		sim_check(r[i]->mr.state == XROCE_KEY_INVALID, "%u is not done", i);
 	sim_check(!ep->ops.n, "%u have not completed", ep->ops.n);
-	sim_finish();
+	/* One whose completion is wanted, behind what nobody has asked about */
+	W->checks_off = true;
+	opt.signaled = false;
+	sim_check(sim_post(ep, &opt), "no room");
+	sim_run_until(sim_now() + 10 * SIM_US);
+	opt.signaled = true;
+	sim_post_inv(ep, XROCE_WR_SIGNALED);
+	sim_sq_push(ep, false);
+	sim_run_until(sim_now() + 100 * SIM_US);
+	sim_check(ep->qp.req.head == ep->qp.req.tail, "nobody asks for it");
+	sim_world_free();
 }
 
 /* A window that is let go of, by a work request that sends nothing. */

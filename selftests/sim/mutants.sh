@@ -167,7 +167,7 @@ bug nak-storm resp '(qp->hot.resp_flags & (XROCE_RESP_GAP | XROCE_RESP_RNR))' \
 bug nak-outlives-gap resp 'if (npsn)\n\t\tqp->resp.nak = 0;' ''
 bug wrong-msn resp 'rd->msn = xroce_psn_add(qp->hot.msn, 1);' \
 	'rd->msn = qp->hot.msn;'
-bug no-ackreq req 'if (signalled || req->asking' 'if (req->asking'
+bug no-ackreq req 'if (signalled || req->local' 'if (req->local'
 
 # a device without room, and a QP changed in SQD
 bug room-never comp ' && !qp->full))' '))'
@@ -184,7 +184,7 @@ bug read-refused resp '/* Only a whole rest may end inside' \
 
 bug sqd-none req 'if (xroce_wqe_is_read(wqe) && !e->started && !req->max_rd_atomic)' 'if (0)'
 bug pace-dead req 'req->asked = req->asking;' 'req->asked = false;'
-bug pace-local req 'if (qp->req.cur++ == qp->req.head)\n\t\txroce_req_complete(qp, XROCE_WC_SUCCESS);' 'qp->req.cur++;'
+bug pace-local req '(req->cur++ == req->head)' '(req->cur++ == req->tail)'
 bug read-marked rx 'if (rx->ce && pkt->info & XROCE_OP_READ_RESP)' 'if (0)'
 
 # doing things once, and in order
@@ -209,7 +209,7 @@ bug duplicate-not-acked resp \
 bug read-newest-first answer ' && !--left)' ')'
 bug late-read-fatal answer 'if (rd->again)\n\t\treturn;' ''
 bug local-fails-again req 'if (e->npsn && ((qp->hot' 'if (((qp->hot'
-bug local-again req 'e->npsn = 0;\n\tif (qp->req.cur++' 'if (qp->req.cur++'
+bug local-again req '\t\te->npsn = 0;\n\t}\n' '\t}\n'
 bug local-inv-early req 'xroce_req_uses(req, i, wqe->inv_rkey))' '0)'
 bug local-inv-late req 'xroce_req_uses(req, i, wqe->inv_rkey))' '1)'
 bug reset-by-error comp 'if (!xroce_qp_sends(qp) || (qp->hot.next == qp->hot.una && !qp->full))' \
@@ -323,7 +323,8 @@ bug reg-old-list local 'if (page != mr->page)' 'if (0)'
 bug reg-any-list local '(page != READ_ONCE(mr->page) && page != READ_ONCE(mr->spare))' '0'
 bug rings-any req 'qp->req.away = xroce_qp_away(qp, qp->req.cpu);' ';'
 bug rings-away req 'qp->nomem || req->away)' 'qp->nomem)'
-bug rings-answers answer ' && xroce_qp_away(qp, resp->cpu))' ' && 0)'
+bug rings-answers answer 'xroce_qp_away(qp, resp->cpu);' '0;'
+bug rings-follows answer ' || xroce_env_now() < resp->follows' ''
 bug window-local copy '(mr->kind < XROCE_MW_1 || access & XROCE_REMOTE) &&' ''
 bug window-any copy '(mr->kind != XROCE_MW_2 || mr->qpn == qp->hot.qpn)' '1'
 bug owed-turn tx ' || qp->hot.state == XROCE_QPS_RESET;' ';'
@@ -497,6 +498,7 @@ bug cnp-class answer 'xroce_frame_set_tos(f, XROCE_CNP_TOS);' ''
 bug cnp-prio answer 'f->prio = XROCE_CNP_PRIO;' ''
 bug cnp-sum net '(u16)~ip[1] + tos));' '(u16)~ip[1]));'
 bug cnp-idle cc ' + (qp->hot.max == qp->hot.una)' ''
+bug cnp-reads-stale cc '\txroce_cc_faster(resp, now - XROCE_PACE_TIME);\n' ''
 bug cnp-reads-never cc '2 * resp->pace' 'resp->pace'
 bug cnp-reads-floor cc '(XROCE_PACE_FIRST << 10)' '(XROCE_PACE_FIRST << 20)'
 bug cnp-reads-storm cc '(resp->held ? XROCE_PACE_TIME : XROCE_PACE_BURST / 2)' '0'
@@ -519,6 +521,9 @@ bug read-unshrunk cc 'piece > qp->req.cwnd' '0'
 bug patience-none cc 'max(req->timeout, min(longer, XROCE_PATIENCE))' 'req->timeout'
 bug patience-more cc 'min(req->retry_cnt - req->retries, 2)' '(req->retry_cnt - req->retries)'
 bug patience-ever cc 'min(longer, XROCE_PATIENCE)' 'longer'
+bug local-unasked req '|| !xroce_req_ask(qp))\n\t\t\tbreak;\n\t}\n\treturn NULL' \
+	'|| req->local || !xroce_req_ask(qp))\n\t\t\tbreak;\n\t}\n\treturn NULL'
+bug local-undrained req '\t\te->npsn = 0;\n\t}\n\txroce_req_drained(qp);' '\t\te->npsn = 0;\n\t}'
 bug trusted-unasked req 'return req->trusted;' 'return false;'
 
 # a CQ without room

@@ -74,7 +74,7 @@ static void net_queue(struct sim_node *from, struct sim_node *to,
 		pkt->ce = !c->unmarked &&
 			  sim_chance(c->mark ? c->mark : 100);
 	pkt->ce |= sim_ce(buf);
-	t += c->delay + (c->jitter ? sim_rnd() % c->jitter : 0) + (ring ? 0 : c->rings);
+	t += c->delay + (c->jitter ? sim_rnd() % c->jitter : 0) + (ring == c->slow ? c->rings : 0);
 	if (sim_chance(c->reorder))
 		t += sim_rnd() % (4 * (c->delay + c->jitter) + 20 * SIM_US);
 	else

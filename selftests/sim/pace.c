@@ -116,14 +116,7 @@ static void run_pace_dead(u64 seed)
 	ep->expect_err = true;
 	W->checks_off = true;
 	W->drop = sim_drop_all;
-	r = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
-	r->mr.kind = XROCE_MR_FAST;
-	*sim_sq_slot(ep) = (struct xroce_send_wqe) {
-		.opcode = XROCE_WR_LOCAL_INV,
-		.flags = XROCE_WR_SIGNALED,
-		.inv_rkey = r->mr.key,
-	};
-	ep->sq_prod++;
+	r = sim_post_inv(ep, XROCE_WR_SIGNALED);
 	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 1000);
 	sim_check(ep->scq->cq.ring->prod == 1 && r->mr.state == XROCE_KEY_INVALID,
 		  "a key made invalid waits for its turn");

@@ -420,3 +420,22 @@ void sim_post_recvs(struct sim_ep *ep)
 	while (sim_post_recv(ep, recv_len(ep) + extra,
 			     sim_range(1, ep->max_sge)));
 }
+
+/**
+ * sim_post_inv() - a region that nothing names, made invalid
+ *
+ * Begun: posted with what comes next, or by sim_sq_push().
+ */
+struct sim_region *sim_post_inv(struct sim_ep *ep, u32 flags)
+{
+	struct sim_region *r = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
+
+	r->mr.kind = XROCE_MR_FAST;
+	*sim_sq_slot(ep) = (struct xroce_send_wqe) {
+		.opcode = XROCE_WR_LOCAL_INV,
+		.flags = flags,
+		.inv_rkey = r->mr.key,
+	};
+	ep->sq_prod++;
+	return r;
+}

@@ -483,9 +483,9 @@ static void settle_both(struct sim_conn *c)
 }
 
 /*
- * Programs post on one CPU, and what comes in does so on the other, whose ring is faster:
- * what is out is not overtaken, of requests or of responses, and each CPU has its turn once
- * nothing is.
+ * Programs post on one CPU, and what comes in does so on the other, the ring of either of
+ * which is faster: what is out is not overtaken, of requests or of answers, and each CPU has
+ * its turn once nothing is.
  */
 static void run_rings(u64 seed)
 {
@@ -500,6 +500,7 @@ static void run_rings(u64 seed)
 	cfg.rings = sim_chance(3000) ? 6 * SIM_MS : sim_range(20, 500) * SIM_US;
 	cfg.mtu_shift = 8;
 	cfg.partial = sim_chance(5000) ? 2000 : 0;
+	cfg.slow = sim_below(2);
 	c = sim_pair(&cfg);
 	for (i = 0; i < 60; i++) {
 		ep = &c->ep[sim_chance(3000)];
@@ -522,6 +523,41 @@ static void run_rings(u64 seed)
 	sim_finish();
 }
 
+/*
+ * Responses have left, and wait in the slow ring of the CPU where requests come in. Who is
+ * told of the next one posts on the other CPU at once, and has what is owed sent too: it is
+ * not, for it would overtake.
+ */
+static void run_follows(u64 seed)
+{
+	struct sim_opt read = { .nsge = 1, .signaled = true, .wr = XROCE_WR_RDMA_READ,
+				.len = 4096 };
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u32 i, told;
+
+	(void)seed;
+	cfg.rings = 500 * SIM_US;
+	cfg.slow = 1;
+	cfg.mtu_shift = 8;
+	ep = &sim_pair(&cfg)->ep[0];
+	for (i = 0; i < 20; i++) {
+		sim_post_recvs(ep);
+		sim_check(sim_post(ep->peer, &read), "no room");
+		sim_run_until(sim_now() + 200 * SIM_US);
+		sim_check(!ep->qp.resp.rd_active, "responses have yet to be built");
+		told = ep->rcq->cq.ring->prod;
+		sim_post_one(ep->peer, XROCE_WR_SEND, 10);
+		while (ep->rcq->cq.ring->prod == told && sim_step())
+			;
+		sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
+		settle_both(&W->conns[0]);
+	}
+	is(IMPLIED_NAK, 0);
+	is(RETRANS, 0);
+	sim_finish();
+}
+
 const struct sim_scenario sim_room_scenarios[] = {
 	{ "room-never", "a device that takes nothing: retry_cnt + 1 expiries",
 	  run_never, 0, 20 },
@@ -532,6 +568,7 @@ const struct sim_scenario sim_room_scenarios[] = {
 	{ "room-expired", "its timer goes off as a full device takes it", run_expired, 0, 4 },
 	{ "room-ended", "its QP ends as a full device takes it", run_ended, 0, 10 },
 	{ "rings", "CPUs with rings of their own do not overtake each other", run_rings, 0, 40 },
+	{ "rings-follow", "nor what follows a READ's responses them", run_follows, 0, 4 },
 	{ "meanwhile", "posted while a burst is with the device: sent next", run_meanwhile, 0, 10 },
 	{ "sqd-resources", "READs forgotten in SQD while one is answered",
 	  run_resources, 0, 40 },

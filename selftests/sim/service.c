@@ -578,6 +578,34 @@ static void run_sqd_event(u64 seed)
 	sim_finish();
 }
 
+/* The last to be done may be one that sends nothing, and is left to another CPU meanwhile. */
+static void run_sqd_local(u64 seed)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .len = 64, .nsge = 1,
+			       .signaled = true };
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+	u32 i;
+
+	(void)seed;
+	cfg.rings = 1;
+	cfg.delay = 100;
+	cfg.jitter = 0;
+	ep = &sim_pair(&cfg)->ep[0];
+	for (i = 1; i <= 40; i++) {
+		sim_check(sim_post(ep, &opt), "no room");
+		sim_post_inv(ep, 0);
+		sim_sq_push(ep, false);
+		drain(ep, true);
+		sim_run_until(sim_now() + SIM_SEC);
+		sim_check(ep->event[XROCE_EVENT_SQ_DRAINED] == i, "%u events of %u",
+			  ep->event[XROCE_EVENT_SQ_DRAINED], i);
+		sim_poll_all();
+		go_on(ep);
+	}
+	sim_finish();
+}
+
 static void t_opcode(struct sim_ep *ep, struct xroce_send_wqe *w)
 {
 	(void)ep;
@@ -795,6 +823,7 @@ const struct sim_scenario sim_service_scenarios[] = {
 	{ "ah-gone", "an address handle destroyed in use", run_ah_gone, 0, 50 },
 	{ "sqd-event", "drained: said once, to who asked", run_sqd_event, 0,
 	  200 },
+	{ "sqd-local", "and where the last to be done sends nothing", run_sqd_local, 0, 20 },
 	{ "sqd-bad", "what is bad and not begun waits in SQD", run_sqd_bad, 0,
 	  50 },
 	{ "srq-limit", "the event, once for each arming", run_srq_limit, 0,

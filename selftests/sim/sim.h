@@ -91,8 +91,8 @@ void sim_trace(const char *fmt, ...) __attribute__((__format__(printf, 1, 2)));
  * @depth: work requests of a send queue, 0: some
  * @turn: softirqs of one CPU: each so many ns, deferred runs and then timers; else 0;
  *	@late: the timers of one QP in so many come after 20 of them only, and a half
- * @rings: each of two CPUs has a ring; 1: all as fast; else who posts is at the first, whose
- *	takes so many ns more, and packets come in at the other
+ * @rings: each of two CPUs has a ring; 1: all as fast; else who posts is at the first, packets
+ *	come in at the other, and frames of CPU @slow take so many ns more
  */
 struct sim_cfg {
 	u32 nodes;
@@ -122,7 +122,7 @@ struct sim_cfg {
 	u64 jitter;
 	u64 rate;
 	u64 turn, rings;
-	u32 queue, depth;
+	u32 queue, depth, slow;
 	u32 max_len;
 	u32 cwnd_init, cwnd_max;
 	u8 timeout;		/* 0: random */
@@ -847,14 +847,14 @@ struct sim_opt {
 	struct sim_op *src;
 	struct sim_op *dst;
 	struct sim_ah *ah;
-	u32 qpn;
-	u32 qkey;
+	u32 qpn, qkey;
 	bool bad_rkey;
 };
 
 /* post.c: work requests, random and made to order. */
 bool sim_take_pieces(struct sim_region *r, u32 len, u32 n, struct sim_piece *p);
 struct sim_op *sim_post(struct sim_ep *ep, const struct sim_opt *opt);
+struct sim_region *sim_post_inv(struct sim_ep *ep, u32 flags);
 void sim_post_random(struct sim_ep *ep);
 bool sim_post_recv(struct sim_ep *ep, u32 len, u32 nsge);
 void sim_post_recvs(struct sim_ep *ep);
