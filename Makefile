@@ -66,12 +66,12 @@ rdmatool: bpf
 not_built = echo "$1: not built, not installed"
 install:
 	@if [ -n "$(dkms_has)" ]; then echo "kmod: left to DKMS"; \
-	elif [ -e kmod/xroce.ko ]; then set -ex; \
+	elif grep -aqsF 'vermagic=$(KVER) ' kmod/xroce.ko; then set -ex; \
 		install -D -m 644 -t $(MODDIR) $(MODULES); \
 		$(CROSS_COMPILE)strip --strip-debug $(addprefix $(MODDIR)/,$(notdir $(MODULES))); \
 		$(depmod); \
-	else $(call not_built,kmod); fi
-	@if ls userlib/*.so >/dev/null 2>&1; then $(MAKE) -C userlib install; \
+	else $(call not_built,kmod for $(KVER)); fi
+	@if [ -e $(RDMA_CORE)/config.h ] && ls userlib/*.so >/dev/null 2>&1; then $(MAKE) -C userlib install; \
 	else $(call not_built,userlib); fi
 	@if [ -e bpf/xroce.bpf.o ]; then $(MAKE) -C bpf install; \
 	else $(call not_built,bpf); fi

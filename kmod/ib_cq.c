@@ -35,7 +35,7 @@ static int xroce_ib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *at
 	u32 depth;
 	int err;
 
-	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
+	if ((attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION) || xroce_udata_none(udata))
 		return -EOPNOTSUPP;
 	if ((udata && udata->outlen < sizeof(resp)) || !attr->cqe ||
 	    attr->cqe > XROCE_MAX_CQE || attr->comp_vector >= ib->device->num_comp_vectors)
@@ -95,7 +95,7 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe, struct ib_u
 	u32 depth;
 	int err;
 
-	if (!udata)
+	if (!udata || xroce_udata_none(udata))
 		return -EOPNOTSUPP;
 	if (udata->outlen < sizeof(resp) || !cqe || (u32)cqe > XROCE_MAX_CQE)
 		return -EINVAL;

@@ -53,7 +53,8 @@ static int xroce_ib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	struct xroce_ksrq *srq;
 	int err;
 
-	if (init->srq_type != IB_SRQT_BASIC && (init->srq_type != IB_SRQT_XRC || !udata))
+	if ((init->srq_type != IB_SRQT_BASIC && (init->srq_type != IB_SRQT_XRC || !udata)) ||
+	    xroce_udata_none(udata))
 		return -EOPNOTSUPP;
 	if (!init->attr.max_wr || init->attr.max_wr > XROCE_MAX_QP_WR ||
 	    init->attr.max_sge > XROCE_MAX_SGE || (udata && udata->outlen < sizeof(resp)))

@@ -117,7 +117,7 @@ __bpf_kfunc int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__s
 	struct xroce_xdp_addr to;
 	struct xroce_link *link = addr_link(xdp->rxq->dev, &to, addr, addr__sz);
 
-	if (!link || why >= XROCE_XDP_STAT_MAX)
+	if (!link || why >= XROCE_XDP_STAT_MAX || xroce_is_atomic())
 		return 0;
 	xroce_env_count(&link->dev, XROCE_CNT_MALFORMED, 1);
 	xroce_trace_rx_xdp(link, xdp, XROCE_VERDICT_XDP + why);
@@ -168,7 +168,8 @@ BTF_KFUNCS_END(xroce_kfuncs)
  * lets it (6.12): a tail call out of a subprogram, and bpf_throw() in a global function,
  * which is looked at by itself. With interrupts off, or with preemption on PREEMPT_RT,
  * no lock of ours may be taken, and the kernel has functions for either. So who calls us
- * makes no tail call, and calls none of the kernel's own functions.
+ * makes no tail call, and calls none of the kernel's own functions; whom those that do
+ * have called, where they may (6.15), xroce_is_atomic() tells.
  */
 static int kfunc_filter(const struct bpf_prog *prog, u32 id)
 {

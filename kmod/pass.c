@@ -138,7 +138,7 @@ __bpf_kfunc struct xroce_pass *bpf_xroce_begin(struct xdp_md *ctx, int *why)
 
 	*why = XROCE_XDP_RX_LEFT;
 	/* A second one would be a second lock. */
-	if (p->qp || xroce_xdp_is_generic(xdp->rxq))
+	if (p->qp || xroce_xdp_is_generic(xdp->rxq) || xroce_is_atomic())
 		return NULL;
 	qp = xroce_rx_xdp(xdp, &p->krx);
 	if (!qp)

@@ -60,12 +60,19 @@ static struct dst_entry *way_back(struct net *net, const u8 *l3, int oif)
 	const struct iphdr *ip = (const void *)l3;
 	struct flowi6 fl6 = { .flowi6_oif = oif };
 	struct flowi4 fl4 = { .flowi4_oif = oif };
+	struct dst_entry *dst;
 	struct rtable *rt;
 
 	if (ip->version != 4) {
+		if (!IS_ENABLED(CONFIG_IPV6))
+			return NULL;
 		fl6.daddr = ip6->saddr;
 		fl6.saddr = ip6->daddr;
-		return IS_ENABLED(CONFIG_IPV6) ? ip6_route_output(net, NULL, &fl6) : NULL;
+		dst = ip6_route_output(net, NULL, &fl6);
+		if (!dst->error)
+			return dst;
+		dst_release(dst);
+		return NULL;
 	}
 	fl4.daddr = ip->saddr;
 	fl4.saddr = ip->daddr;

@@ -161,7 +161,13 @@ static inline int xroce_udata_in(struct ib_udata *udata, void *cmd, size_t len)
 		return -EINVAL;
 	if (udata->inlen > len && !ib_is_udata_cleared(udata, len, udata->inlen - len))
 		return -EOPNOTSUPP;
-	return ib_copy_from_udata(cmd, udata, len);
+	return len ? ib_copy_from_udata(cmd, udata, len) : 0;
+}
+
+/* A user has nothing to tell us of this: nor what a later provider may want. */
+static inline int xroce_udata_none(struct ib_udata *udata)
+{
+	return xroce_udata_in(udata, NULL, 0);
 }
 
 /* How an object is found by its number, see table.c. */
@@ -615,6 +621,12 @@ static inline int xroce_steer_cpu(const struct xroce_kqp *kqp)
 static inline bool xroce_xdp_is_generic(const struct xdp_rxq_info *rxq)
 {
 	return rxq == &rxq->dev->_rx[rxq->queue_index].xdp_rxq;
+}
+
+/* A program was called where no lock of ours can be taken (kfunc_filter()). */
+static inline bool xroce_is_atomic(void)
+{
+	return IS_ENABLED(CONFIG_PREEMPT_RT) && !preemptible();
 }
 
 /* pass.c: a packet and its QP in the hands of an XDP program. */

@@ -251,7 +251,7 @@ static struct xroce_capture *load(const struct xroce_filter *filter, u64 mib)
 		fail("capture: the kernel has no BTF (/sys/kernel/btf/vmlinux)");
 	if (access("/sys/kernel/btf/xroce", F_OK))
 		fail("capture: the module has no BTF (/sys/kernel/btf/xroce): "
-		     "build it with pahole installed");
+		     "build it anew; make says what its BTF wants");
 	skel = xroce_capture__open();
 	if (!skel)
 		fail("capture: cannot open the program: %s", strerror(errno));

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/if_link.h>
-#include <linux/netdev.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
 #include <stdarg.h>
@@ -135,7 +134,7 @@ static void check_module(const struct utsname *uts)
 		row(OK, "module", NULL, NULL, "xroce %s is loaded", version);
 	else
 		row(WARN, "module", NULL,
-		    "build the module with pahole, for a kernel whose vmlinux is known",
+		    "build it anew; make says what its BTF wants",
 		    "xroce %s is loaded, without BTF: links run without XDP",
 		    version);
 }
@@ -159,6 +158,24 @@ static bool open_verbs(struct verbs *v)
 	v->open = (void *(*)(void *))dlsym(v->lib, "ibv_open_device");
 	v->close = (int (*)(void *))dlsym(v->lib, "ibv_close_device");
 	return v->list && v->name && v->open && v->close;
+}
+
+/* libibverbs loads the one that has its private ABI's number in its name. */
+static void check_provider_abi(const struct verbs *v, const glob_t *g)
+{
+	char symbol[64];
+	size_t i;
+
+	for (i = 0; i < g->gl_pathc; i++) {
+		snprintf(symbol, sizeof(symbol), "verbs_register_driver_%d",
+			 atoi(strrchr(g->gl_pathv[i], 'v') + 1));
+		if (dlsym(v->lib, symbol)) {
+			row(OK, "provider", NULL, NULL, "%s", g->gl_pathv[i]);
+			return;
+		}
+	}
+	row(FAIL, "provider", NULL, "make && make install",
+	    "%s is for another libibverbs", g->gl_pathv[0]);
 }
 
 /* There is nothing to ask libibverbs about: what it would load may be there. */
@@ -185,7 +202,7 @@ static void check_provider_files(const struct verbs *v)
 		row(FAIL, "provider", NULL, "make && make install",
 		    "there is no %s", pattern);
 	else
-		row(OK, "provider", NULL, NULL, "%s", g.gl_pathv[0]);
+		check_provider_abi(v, &g);
 	globfree(&g);
 }
 
@@ -322,10 +339,8 @@ static void check_xdp(const struct netdev *dev, const struct xlink *xl)
 {
 	const char *not_native = netdev_not_native(dev->ifindex, dev->name);
 	bool known, basic, other;
-	u64 features;
 
-	known = netdev_xdp_features(dev->ifindex, &features);
-	basic = features & NETDEV_XDP_ACT_BASIC;
+	known = netdev_native_xdp(dev->ifindex, &basic);
 	other = dev->xdp_attached && (!xl || dev->xdp_prog != xl->prog_id);
 	if (other && (!xl || xl->xdp_mode == XROCE_XDP_MODE_OFF))
 		row(WARN, "xdp", dev->name,
@@ -496,7 +511,7 @@ static void check_filter(struct seen *seen)
 {
 	static const char accept[] =
 		"accept UDP port 4791, as: nft insert rule inet filter input udp dport 4791 accept; "
-		"firewall-cmd --permanent --add-port=4791/udp; ufw allow 4791/udp";
+		"firewall-cmd --permanent --add-port=4791/udp, then --reload; ufw allow 4791/udp";
 	int err = seen_filters(seen);
 
 	if (err)

@@ -9,7 +9,6 @@
 #include <linux/ethtool_netlink.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
-#include <linux/netdev.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <netlink/genl/genl.h>
@@ -22,6 +21,14 @@
 #include <unistd.h>
 
 #include "rdmatool.h"
+
+/* As <linux/netdev.h> has them, which is not there with Linux 6.1, as of Debian 12 */
+enum {
+	DEV_GET = 1,
+	DEV_IFINDEX = 1,
+	DEV_XDP_FEATURES = 3,
+	XDP_ACT_BASIC = 1 << 0,
+};
 
 struct netdev_list {
 	struct netdev *dev;
@@ -162,27 +169,26 @@ static bool netdev_is_bond(u32 ifindex)
 
 static void on_features(struct nlmsghdr *nlh, void *arg)
 {
-	struct nlattr *a = nlmsg_find_attr(nlh, GENL_HDRLEN,
-					   NETDEV_A_DEV_XDP_FEATURES);
+	struct nlattr *a = nlmsg_find_attr(nlh, GENL_HDRLEN, DEV_XDP_FEATURES);
 
 	if (a && nla_len(a) >= 8)
-		*(u64 *)arg = nla_get_u64(a);
+		*(bool *)arg = nla_get_u64(a) & XDP_ACT_BASIC;
 }
 
 /**
- * netdev_xdp_features() - what the driver can do: NETDEV_XDP_ACT_*
+ * netdev_native_xdp() - whether the driver has native XDP
  *
  * Return: false when the kernel does not tell.
  */
-bool netdev_xdp_features(u32 ifindex, u64 *features)
+bool netdev_native_xdp(u32 ifindex, bool *has)
 {
-	struct nl_msg *msg = genl_msg("netdev", NETDEV_CMD_DEV_GET, 0);
+	struct nl_msg *msg = genl_msg("netdev", DEV_GET, 0);
 
-	*features = 0;
+	*has = false;
 	if (!msg)
 		return false;
-	put_u32(msg, NETDEV_A_DEV_IFINDEX, ifindex);
-	return !nl_ask(NETLINK_GENERIC, msg, on_features, features);
+	put_u32(msg, DEV_IFINDEX, ifindex);
+	return !nl_ask(NETLINK_GENERIC, msg, on_features, has);
 }
 
 /**

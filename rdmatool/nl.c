@@ -145,6 +145,8 @@ static int talk(struct nl_sock *sk, struct nl_msg *msg, struct talk *t)
 	nl_cb_put(cb);
 	if (err < 0 && !t->done)
 		fail("netlink: %s", nl_geterror(err));
+	if (err == -NLE_DUMP_INTR)
+		warn("what was listed has changed meanwhile: it may not be all");
 	return t->err;
 }
 

@@ -223,7 +223,7 @@ struct netdev *netdev_all(void);
 void netdev_addrs(u32 ifindex,
 		  void (*fn)(const char *addr, bool global, void *arg),
 		  void *arg);
-bool netdev_xdp_features(u32 ifindex, u64 *features);
+bool netdev_native_xdp(u32 ifindex, bool *has);
 const char *netdev_driver(const char *ifname);
 const char *netdev_not_native(u32 ifindex, const char *ifname);
 u32 netdev_speed(u32 ifindex, u32 *lanes);

@@ -38,7 +38,6 @@ static __printf(1, 2) bool no(const char *fmt, ...)
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
 #include <linux/magic.h>
-#include <linux/netdev.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -342,7 +341,7 @@ static const char *driver_said(const struct xlink *xl, int prog, u32 flags)
 static bool attach_why(const struct xlink *xl, int err, int prog, u32 flags)
 {
 	const char *said;
-	u64 can;
+	bool has;
 
 	/* EEXIST: in the other mode */
 	if (err == EBUSY || err == EEXIST)
@@ -350,8 +349,7 @@ static bool attach_why(const struct xlink *xl, int err, int prog, u32 flags)
 	said = driver_said(xl, prog, flags);
 	/* the kernel's own words, for a driver that has none at all */
 	if (err == EOPNOTSUPP && (strstr(said, "does not support XDP in native mode") ||
-				  (!*said && netdev_xdp_features(xl->ifindex, &can) &&
-				   !(can & NETDEV_XDP_ACT_BASIC))))
+				  (!*said && netdev_native_xdp(xl->ifindex, &has) && !has)))
 		return no("the driver of %s has no native XDP", xl->ifname);
 	if (!*said && err != EOPNOTSUPP && err != EINVAL && err != ERANGE && err != E2BIG)
 		return no("cannot attach to %s: %s", xl->ifname, strerror(err));

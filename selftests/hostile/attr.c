@@ -229,6 +229,11 @@ static void driver_data(void)
 	expect("by all, whatever is in it", driver_create(pd, cq, 8, 1), 0);
 	expect("by more, all 0", driver_create(pd, cq, 24, 0), 0);
 	expect("by more, not all 0", driver_create(pd, cq, 24, 1), EOPNOTSUPP);
+	expect("a PD, by some", driver_none(pd, IB_USER_VERBS_CMD_ALLOC_PD), EOPNOTSUPP);
+	expect("a CQ", driver_none(pd, IB_USER_VERBS_CMD_CREATE_CQ), EOPNOTSUPP);
+	expect("an SRQ", driver_none(pd, IB_USER_VERBS_CMD_CREATE_SRQ), EOPNOTSUPP);
+	expect("a region", driver_none(pd, IB_USER_VERBS_CMD_REG_MR), EOPNOTSUPP);
+	expect("a window", driver_none(pd, IB_USER_VERBS_CMD_ALLOC_MW), EOPNOTSUPP);
 	ibv_destroy_qp(qp);
 }
 

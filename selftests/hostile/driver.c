@@ -8,10 +8,10 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <rdma/ib_user_ioctl_cmds.h>
-#include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <rdma/xroce-abi.h>
 
@@ -92,25 +92,32 @@ int driver_context(struct ibv_context *ctx, size_t len, char last)
 	return ret;
 }
 
-int driver_create(struct ibv_pd *pd, struct ibv_cq *cq, size_t len, char last)
+/* A command by write(), whose own part is @cmd; its response begins with a handle. */
+static int command(struct ibv_pd *pd, unsigned int number, const void *cmd, size_t size,
+		   size_t len, char last, uint32_t *handle)
 {
-	struct {
-		struct ib_uverbs_create_qp_resp ibv;
-		struct xroce_create_qp_resp drv;
-	} resp;
-	uint64_t room[16] = {};
+	uint64_t room[32] = {}, resp[16];
 	struct ib_uverbs_cmd_hdr *hdr = (void *)room;
-	struct ib_uverbs_create_qp *cmd = (void *)(hdr + 1);
-	struct ib_uverbs_destroy_qp *end = (void *)(hdr + 1);
-	struct ib_uverbs_destroy_qp_resp gone;
+	char *own = (void *)(hdr + 1);
 
 	*hdr = (struct ib_uverbs_cmd_hdr) {
-		.command = IB_USER_VERBS_CMD_CREATE_QP,
-		.in_words = (sizeof(*hdr) + sizeof(*cmd) + len) / 4,
+		.command = number,
+		.in_words = (sizeof(*hdr) + size + len) / 4,
 		.out_words = sizeof(resp) / 4,
 	};
-	*cmd = (struct ib_uverbs_create_qp) {
-		.response = (uintptr_t)&resp,
+	memcpy(own, cmd, size);
+	*(uint64_t *)own = (uintptr_t)resp;
+	if (len)
+		own[size + len - 1] = last;
+	if (write(pd->context->cmd_fd, room, 4 * hdr->in_words) < 0)
+		return errno;
+	memcpy(handle, resp, sizeof(*handle));
+	return 0;
+}
+
+int driver_create(struct ibv_pd *pd, struct ibv_cq *cq, size_t len, char last)
+{
+	struct ib_uverbs_create_qp cmd = {
 		.pd_handle = pd->handle,
 		.send_cq_handle = cq->handle,
 		.recv_cq_handle = cq->handle,
@@ -118,19 +125,53 @@ int driver_create(struct ibv_pd *pd, struct ibv_cq *cq, size_t len, char last)
 		.max_recv_wr = 1,
 		.qp_type = IB_UVERBS_QPT_RC,
 	};
-	if (len)
-		((char *)(cmd + 1))[len - 1] = last;
-	if (write(pd->context->cmd_fd, room, 4 * hdr->in_words) < 0)
-		return errno;
-	*hdr = (struct ib_uverbs_cmd_hdr) {
-		.command = IB_USER_VERBS_CMD_DESTROY_QP,
-		.in_words = (sizeof(*hdr) + sizeof(*end)) / 4,
-		.out_words = sizeof(gone) / 4,
-	};
-	*end = (struct ib_uverbs_destroy_qp) {
-		.response = (uintptr_t)&gone, .qp_handle = resp.ibv.qp_handle,
-	};
-	if (write(pd->context->cmd_fd, room, 4 * hdr->in_words) < 0)
+	struct ib_uverbs_destroy_qp end = {};
+	uint32_t nothing;
+	int ret;
+
+	ret = command(pd, IB_USER_VERBS_CMD_CREATE_QP, &cmd, sizeof(cmd), len, last,
+		      &end.qp_handle);
+	if (!ret && command(pd, IB_USER_VERBS_CMD_DESTROY_QP, &end, sizeof(end), 0, 0, &nothing))
 		err(1, "cannot destroy a QP");
-	return 0;
+	return ret;
+}
+
+int driver_none(struct ibv_pd *pd, unsigned int number)
+{
+	union {
+		struct ib_uverbs_alloc_pd pd;
+		struct ib_uverbs_create_cq cq;
+		struct ib_uverbs_create_srq srq;
+		struct ib_uverbs_reg_mr mr;
+		struct ib_uverbs_alloc_mw mw;
+	} cmd = {};
+	size_t size = sizeof(cmd.pd);
+	uint32_t handle;
+
+	switch (number) {
+	case IB_USER_VERBS_CMD_CREATE_CQ:
+		cmd.cq.cqe = 1;
+		cmd.cq.comp_channel = -1;
+		size = sizeof(cmd.cq);
+		break;
+	case IB_USER_VERBS_CMD_CREATE_SRQ:
+		cmd.srq.pd_handle = pd->handle;
+		cmd.srq.max_wr = 1;
+		cmd.srq.max_sge = 1;
+		size = sizeof(cmd.srq);
+		break;
+	case IB_USER_VERBS_CMD_REG_MR:
+		cmd.mr.pd_handle = pd->handle;
+		cmd.mr.start = (uintptr_t)&cmd;
+		cmd.mr.hca_va = cmd.mr.start;
+		cmd.mr.length = 1;
+		size = sizeof(cmd.mr);
+		break;
+	case IB_USER_VERBS_CMD_ALLOC_MW:
+		cmd.mw.pd_handle = pd->handle;
+		cmd.mw.mw_type = IBV_MW_TYPE_1;
+		size = sizeof(cmd.mw);
+		break;
+	}
+	return command(pd, number, &cmd, size, 8, 1, &handle);
 }

@@ -22,10 +22,10 @@ SECONDS_OF=4 RATE=500
 LEAST=$((SECONDS_OF * RATE / 2))	# sent; where everything is checked, less is
 [ ! -e /sys/kernel/debug/kmemleak ] || LEAST=$((LEAST / 4))
 
-# flood KIND [SECONDS] - the process, or the subshell, becomes it
+# flood KIND [SECONDS] - the process, or the subshell, becomes it; $to and $from, if set
 flood() {
 	exec ip netns exec "$NS1" ./flood 0 "$(mac "$NS2" "$ETH2")" 02:00:00:00:00:09 \
-		"$V4.2" "$V4.9" "$1" "${2:-$SECONDS_OF}000" "$RATE" <<<"$ETH1"
+		"${to:-$V4.2}" "${from:-$V4.9}" "$1" "${2:-$SECONDS_OF}000" "$RATE" <<<"$ETH1"
 }
 
 # connect ADDRESS
@@ -73,6 +73,11 @@ all_but() {
 served() { all_but seconds req; }
 # What would be answered where QP 1's receives are waited for: none is let through
 asked() { all_but 0 mad; }
+# Nor where no way leads back, which IPv6's tables have an entry for
+astray() {
+	local to=$V6:2 from=fd99::9
+	all_but 0 mad
+}
 
 # stranger ADDRESS OTHER - h2 knows nothing of h1, which knows h2 and does not ask
 stranger() {
@@ -149,6 +154,7 @@ label="$XROCE_XDP"
 rdma_devices "$label"
 try "$label: who is there is served meanwhile" served
 try "$label: also where other MADs come" asked
+try "$label: IPv6: and where no way leads back" astray
 try "$label: IPv4: who has yet to be resolved is served" stranger "$V4.2" "$V4.1"
 try "$label: IPv6: who has yet to be resolved is served" stranger "$V6:2" "$V6:1"
 datagrams
