@@ -352,7 +352,7 @@ void cmd_capture(int argc, char **argv)
 	mib = ring ? parse_uint("capture: -B", ring, 1024) : RING_MIB;
 	if (!mib || mib & (mib - 1))
 		usage("capture: -B: a power of 2 expected, in MiB");
-	dev = rdev_get(argv[0]);
+	dev = rdev_get(rdev_word(argv[0]));
 	if (!xlink_get(dev->name, &xl))
 		fail("capture: %s is not a device of xroce: others do not show their packets",
 		     dev->name);

@@ -416,3 +416,20 @@ bool rdev_named(const char *name)
 		rdma = sock_try(NETLINK_RDMA, &err);
 	return rdma && rdev_find(name);
 }
+
+/**
+ * rdev_word() - a device as out_dev() prints it, NAME/PORT, becomes NAME
+ *
+ * Devices of other kinds may have more than one port, and lose the name of none but the first.
+ */
+char *rdev_word(char *word)
+{
+	char *slash = strrchr(word, '/');
+
+	if (!slash || strcmp(slash, "/1"))
+		return word;
+	*slash = 0;
+	if (!rdev_named(word))
+		*slash = '/';
+	return word;
+}

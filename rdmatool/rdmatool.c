@@ -208,11 +208,15 @@ void dispatch(const char *object, const struct cmd *cmds,
 		if (!strcmp(argv[0], "delete"))
 			argv[0] = "del";
 	}
+	if (argc && takes == rdev_named)
+		rdev_word(argv[0]);
 	if (argc && (begins(cmds, sizeof(*cmds), argv[0]) || !takes(argv[0]))) {
 		snprintf(what, sizeof(what), "%s: ", object);
 		cmd = pick(what, "command", cmds, sizeof(*cmds), argv[0]);
 		argc--;
 		argv++;
+		if (argc && takes == rdev_named)
+			rdev_word(argv[0]);
 	}
 	cmd->run(argc, argv);
 }

@@ -137,6 +137,7 @@ struct rdev *rdev_find(const char *name);
 struct rdev *rdev_get(const char *name);
 bool rdev_gone(const struct rdev *dev);
 bool rdev_named(const char *name);
+char *rdev_word(char *word);
 void put_str(struct nl_msg *msg, int attr, const char *val);
 void put_u32(struct nl_msg *msg, int attr, u32 val);
 void put_flag(struct nl_msg *msg, int attr);

@@ -522,21 +522,22 @@ static void on_table(struct nlattr **tb, void *arg)
 			show_entry(d, etb);
 }
 
-/* Takes the filters from the command line: any column, and dev. */
+/* Takes the filters from the command line: any column, and dev, or link as rdma has it. */
 static const char *parse_filters(struct dump *d, int argc, char **argv)
 {
-	struct arg args[MAX_COLS + 2] = {};
+	struct arg args[MAX_COLS + 3] = {};
 	const char *dev = NULL;
 	size_t i;
 
 	for (i = 0; d->obj->cols[i].name; i++)
 		args[i] = (struct arg){ d->obj->cols[i].name, &d->filter[i] };
 	args[i] = (struct arg){ "dev", &dev };
+	args[i + 1] = (struct arg){ "link", &dev };
 	parse_args(d->obj->what, args, argc, argv);
 	for (i = 0; d->obj->cols[i].name; i++)
 		if (d->filter[i])
 			filter_check(d->obj->what, &d->obj->cols[i], d->filter[i]);
-	return dev;
+	return dev ? rdev_word((char *)dev) : NULL;	/* of argv */
 }
 
 /**
@@ -546,7 +547,7 @@ bool res_takes(const struct col *cols, const char *word)
 {
 	size_t len = strlen(word);
 
-	if (!len || !strncmp("dev", word, len))
+	if (!len || !strncmp("dev", word, len) || !strncmp("link", word, len))
 		return len;
 	for (; cols->name; cols++)
 		if (!strncmp(cols->name, word, len))

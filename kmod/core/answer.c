@@ -252,9 +252,11 @@ static bool xroce_resp_away(struct xroce_qp *qp)
 {
 	struct xroce_resp *resp = &qp->resp;
 
-	return resp->cpu != xroce_env_cpu() &&
-	       (resp->rd_active || xroce_env_now() < resp->follows) &&
-	       xroce_qp_away(qp, resp->cpu);
+	if (resp->cpu == xroce_env_cpu())
+		return false;
+	if (resp->follows && !resp->rd_active && xroce_env_now() >= resp->follows)
+		resp->follows = 0;
+	return (resp->rd_active || resp->follows) && xroce_qp_away(qp, resp->cpu);
 }
 
 /**

@@ -402,7 +402,7 @@ struct xroce_rd {
  * @rd: the last READs and atomics, a ring of @max_rd entries; the next one goes
  *	to @rd_tail, where the oldest is
  * @rd_active: how many are XROCE_RD_ACTIVE; they are answered in PSN order, by @cpu, where
- *	the first came in, as is what follows until @follows, ns
+ *	the first came in, as is what follows until @follows, ns, 0: long ago
  * @rd_end: where the READs and atomics accepted last in a row end, @rd_before: the
  *	PSN before them, @rd_msn: the MSN then
  * @nak: syndrome to send instead of an ACK, 0 when none; goes once to @nak_psn

@@ -465,8 +465,8 @@ static bool xroce_req_asks(struct xroce_qp *qp, bool signalled)
 {
 	struct xroce_req *req = &qp->req;
 
-	if (signalled || req->local || req->asking || req->asked || req->pace || !xroce_req_open(qp) ||
-	    ++req->since_ackreq >= xroce_req_ask_every(req) ||
+	if (signalled || req->local || req->asking || req->asked || req->pace ||
+	    !xroce_req_open(qp) || ++req->since_ackreq >= xroce_req_ask_every(req) ||
 	    req->tail - req->head > req->depth / 2)
 		return true;
 	/* As the kernel's consumers have it, who free by the answer to what they sent. */

@@ -84,6 +84,10 @@ test_link() {
 	done
 	says "nor before a filter" '^link xt0/1 lqpn 1 type GSI' \
 		rdmatool qp dev xt0 lqpn 1
+	says "a device as it is shown" '^link xt0/1 ' rdmatool link xt0/1
+	says "also after a command" '^link xt0/1 ' rdmatool link show xt0/1
+	says "and in a filter" '^link xt0/1 lqpn 1 ' rdmatool qp show link xt0/1 lqpn 1
+	refuses 1 'no RDMA device "xt0/2"' rdmatool link show xt0/2
 	says "the standard tool sees it" 'xt0/1 state ACTIVE' rdma link show
 	try "its maps are pinned" test -e "$(pins)/xroce_stats"
 	json "where it says" "$(pins)" '.[0].pinned' rdmatool -dj link show xt0

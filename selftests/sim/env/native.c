@@ -34,6 +34,7 @@ static struct xroce_kqp not_steered = { .steered = XROCE_XDP_CPU_STAY };
 #define xroce_qp_kqp(qp)		((void)(qp), &not_steered)
 #define xroce_steer_cpu(kqp)		((kqp)->steered)
 #define xroce_xdp_is_generic(rxq)	(!(rxq))
+#define xroce_is_atomic()		false
 #define xroce_trace_rx_xdp(link, xdp, is) ((xdp)->krx->rx.verdict = (is))
 
 /* As in kmod/packet.c, once the frame has been found to be whole. */
