@@ -17,7 +17,8 @@
  *	       of the time: PREY as prey.c says it
  *
  * But for the last, to the QPs named, with PSNs that are long past, and to such as
- * are not there. XROCE_SEED: other packets.
+ * are not there. XROCE_SEED: other packets. XROCE_LEAST: so many at least, however long
+ * that takes.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -335,8 +336,8 @@ static u64 now_ns(void)
 static u8 frames[POOL][FRAME_MAX];
 static u32 lens[POOL];
 
-/* Return: how many were sent by @ifindex. */
-static u32 flood(int fd, int ifindex, u32 ms, u32 rate)
+/* So long, and longer where @least have not gone by then. Return: how many did by @ifindex. */
+static u32 flood(int fd, int ifindex, u32 ms, u32 rate, u32 least)
 {
 	struct sockaddr_ll to = {
 		.sll_family = AF_PACKET,
@@ -345,7 +346,7 @@ static u32 flood(int fd, int ifindex, u32 ms, u32 rate)
 	u64 start = now_ns(), due;
 	u32 i, tried = 0, n = 0;
 
-	for (; now_ns() - start < ms * 1000000ull; usleep(500)) {
+	for (; now_ns() - start < ms * 1000000ull || n < least; usleep(500)) {
 		due = (now_ns() - start) * rate / 1000000000ull;
 		for (i = 0; tried < due && i < BURST; i++, tried++) {
 			if (sendto(fd, frames[tried % POOL], lens[tried % POOL], 0,
@@ -358,7 +359,7 @@ static u32 flood(int fd, int ifindex, u32 ms, u32 rate)
 	return n;
 }
 
-static void floods(enum kind kind, u32 ms, u32 rate)
+static void floods(enum kind kind, u32 ms, u32 rate, u32 least)
 {
 	int fd = socket(AF_PACKET, SOCK_RAW, 0), ifindex;
 	char ifname[64];
@@ -373,7 +374,8 @@ static void floods(enum kind kind, u32 ms, u32 rate)
 		ifindex = if_nametoindex(ifname);
 		if (!ifindex)
 			err(1, "%s", ifname);
-		printf("%u packets by %s\n", flood(fd, ifindex, ms, rate), ifname);
+		printf("%u packets by %s\n", flood(fd, ifindex, ms, rate, least),
+		       ifname);
 	}
 }
 
@@ -417,6 +419,7 @@ int main(int argc, char **argv)
 		errx(2, "no prey");
 	if (getenv("XROCE_SEED"))
 		seed = strtoull(getenv("XROCE_SEED"), NULL, 0) ?: seed;
-	floods(kind, atoi(argv[7]), atoi(argv[8]));
+	floods(kind, atoi(argv[7]), atoi(argv[8]),
+	       getenv("XROCE_LEAST") ? atoi(getenv("XROCE_LEAST")) : 0);
 	return 0;
 }
