@@ -471,6 +471,12 @@ rc() {
 	pid=$!
 	results "$label" in_ns "$nsc" timeout "${RC_TIMEOUT:-900}" \
 		"$LIBDIR/../rc/xroce_rc" -c "$sock" "${client[@]}" "$@"
-	bg_end "$pid" || :
+	# once told that all is over it ends by itself
+	wait_for 5 eval "! kill -0 $pid"
+	bg_end "$pid"
+	case $? in
+	0|1|143) ;;
+	*)	not_ok "$label: the other end" "exit status $?" ;;
+	esac
 	return 0
 }

@@ -26,7 +26,7 @@ forever() {
 	# shellcheck disable=SC2016
 	setsid bash -c 'while :; do "$@" || sleep 0.05; done' - "$@" \
 		>/dev/null 2>&1 &
-	loops+=($!)
+	loops+=($!) topo_pids+=($!)
 }
 
 cm_ids() {
@@ -49,7 +49,7 @@ cm() {
 		timeout 120 bash -c "$*" || { echo "round $i: status $?: $*"; status=1; }
 		for pid in "${loops[@]}"; do
 			kill -KILL -- "-$pid"
-			wait "$pid" 2>/dev/null
+			bg_end "$pid"
 		done
 		# a name may be a dying device's still
 		wait_for 60 life_links && wait_for 60 as_before ||

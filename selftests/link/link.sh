@@ -178,6 +178,8 @@ check "events: port error, twice" in_time events PORT_ERR 2
 check "peer's netdev up" n2 ip link set eth0 up
 check "port is active, carrier" in_time state ACTIVE
 check "events: port active, twice" in_time events PORT_ACTIVE 2
+sleep 1.5
+check "and no more" eval "events PORT_ERR 2 && events PORT_ACTIVE 2"
 check "no other events" no_others
 bg_end "$watch" || :
 
@@ -211,6 +213,8 @@ check "event for IPv6" in_time events GID_CHANGE 3
 check "gone by ip" n1 ip addr del fdc9::1/64 dev eth0
 check "is no GID any more" in_time no_gid fdc9::1
 check "event for its end" in_time events GID_CHANGE 4
+sleep 1
+check "and no more" events GID_CHANGE 4
 check "no others" no_others
 bg_end "$watch" || :
 

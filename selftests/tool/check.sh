@@ -53,7 +53,7 @@ gid0() { n1 rdmatool -j gid show "$RDMA1" | jq -r '.[] | select(.index == 0) | .
 
 all_ok() {
 	local out
-	out=$(n1 rdmatool -j check "$V4.2" "$V6:2") || echo "it failed"
+	out=$(n1 rdmatool -j check "$V4.2" "$V6:2") || { echo "$out"; return 1; }
 	jq -c '.[] | select(.status != "ok")' <<<"$out"
 	[ "$(jq '[.[] | select(.status != "ok")] | length' <<<"$out")" = 0 ] &&
 		[ "$(jq 'length' <<<"$out")" -ge 14 ]
@@ -232,9 +232,13 @@ n1 ip addr add 198.18.5.1/24 dev eth0.5
 n2 ip addr add 198.18.5.2/24 dev eth0.5
 n1 ip link set eth0.5 up
 n2 ip link set eth0.5 up
-try "by a VLAN of the link's no other is wanted" eval \
-	'n1 rdmatool -j check 198.18.5.2 | jq -e ".[] | select(.check == \"peer\") |
-		.status == \"ok\" and (.text | contains(\"4184 bytes, by eth0.5\"))"'
+by_vlan() {
+	n1 rdmatool -j check 198.18.5.2 >"$TOPO_TMP/vlan" &&
+		jq -e '.[] | select(.check == "peer") |
+			.status == "ok" and (.text | contains("4184 bytes, by eth0.5"))' \
+			"$TOPO_TMP/vlan"
+}
+try "by a VLAN of the link's no other is wanted" by_vlan
 n1 ip link del eth0.5
 n2 ip link del eth0.5
 check1 "a peer without an address" fail peer "does not answer" 1 "$V4.9"

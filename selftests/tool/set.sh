@@ -362,7 +362,7 @@ test_color() {
 
 mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
 # only while there is no other namespace
-rdma system set netns exclusive
+wait_for 15 rdma system set netns exclusive || not_ok "RDMA's namespaces" "they stay shared"
 ip netns add xt-ns
 ip link add xt-a type veth peer name xt-b netns xt-ns
 ip link set xt-a up

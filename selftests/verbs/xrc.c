@@ -187,6 +187,7 @@ static bool xrc_send(struct xrc *x, enum ibv_wr_opcode op, uint32_t srqn,
 	if (op >= IBV_WR_ATOMIC_CMP_AND_SWP) {
 		wr.wr.atomic.remote_addr = sge_of(1, off, len).addr;
 		wr.wr.atomic.compare_add = 5;
+		wr.wr.atomic.swap = 0x600d;
 		wr.wr.atomic.rkey = rkey;
 	}
 	NEED(!post_wr(x->ini, &wr), "ibv_post_send, opcode %d", op);
@@ -211,7 +212,26 @@ static bool received(struct xrc *x, int i, uint64_t id, uint32_t len,
 	return true;
 }
 
-/* Each operation, for either queue, in one packet and in many */
+/* FLUSH and atomic WRITE, of the word at 64 */
+static bool xrc_annex(struct xrc *x, uint32_t srqn, uint32_t rkey, uint64_t value)
+{
+	uint64_t addr = sge_of(1, 64, 0).addr;
+	struct ibv_wc wc[2];
+
+	ibv_wr_start(x->ex);
+	x->ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_atomic_write(x->ex, rkey, addr, &value);
+	ibv_wr_set_xrc_srqn(x->ex, srqn);
+	ibv_wr_flush(x->ex, rkey, addr, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+	ibv_wr_set_xrc_srqn(x->ex, srqn);
+	NEED(!ibv_wr_complete(x->ex), "ibv_wr_complete");
+	TRY(reap(x->cq[0], wc, 2, IBV_WC_SUCCESS));
+	NEED(wc[0].opcode == IBV_WC_ATOMIC_WRITE && wc[1].opcode == IBV_WC_FLUSH,
+	     "opcodes %d, %d", wc[0].opcode, wc[1].opcode);
+	return true;
+}
+
+/* Each operation but to invalidate, for either queue, in one packet and in many */
 static bool operations(struct xrc *x)
 {
 	static const uint32_t lens[] = { 8, 1024, 5000, 40000 };
@@ -249,6 +269,12 @@ static bool operations(struct xrc *x)
 			TRY(xrc_send(x, IBV_WR_ATOMIC_FETCH_AND_ADD,
 				     x->srqn[i], rkey, 64, 8, IBV_WC_SUCCESS));
 			NEED(*word == id + 5, "fetch and add");
+			*word = 5;
+			TRY(xrc_send(x, IBV_WR_ATOMIC_CMP_AND_SWP,
+				     x->srqn[i], rkey, 64, 8, IBV_WC_SUCCESS));
+			NEED(*word == 0x600d, "compare and swap");
+			TRY(xrc_annex(x, x->srqn[i], rkey, id));
+			NEED(*word == id, "atomic WRITE");
 		}
 	}
 	return true;
