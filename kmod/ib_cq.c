@@ -115,6 +115,50 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe, struct ib_u
 	return err;
 }
 
+/**
+ * xroce_kcq_reserve() - room for all that a QP of a kernel consumer's may flush
+ * @ib: its CQ
+ * @n: slots of its queue; xroce_kcq_unreserve() takes as many
+ *
+ * Some ask for fewer elements than their queues have slots, most of which complete without
+ * one, but for errors, and a CQ that was overrun serves nobody any more, nor a drain.
+ *
+ * Return: 0, or what xroce_ring_alloc() or xroce_cq_resize() says.
+ */
+int xroce_kcq_reserve(struct ib_cq *ib, u32 n)
+{
+	struct xroce_kcq *kcq = to_kcq(ib);
+	struct xroce_umem_ring *ring;
+	unsigned long flags;
+	int err = 0;
+	u32 depth;
+
+	guard(mutex)(&kcq->resize);
+	depth = roundup_pow_of_two(min_t(u64, kcq->reserved + n, XROCE_MAX_CQE));
+	if (depth > kcq->cq.mask + 1) {
+		ring = xroce_ring_alloc(NULL, depth, sizeof(struct xroce_cqe), NULL);
+		if (IS_ERR(ring))
+			return PTR_ERR(ring);
+		spin_lock_irqsave(&kcq->poll_lock, flags);
+		err = xroce_cq_resize(&kcq->cq, ring->ring, depth);
+		spin_unlock_irqrestore(&kcq->poll_lock, flags);
+		if (!err)
+			swap(kcq->ring, ring);
+		xroce_ring_free(ring);
+	}
+	if (!err)
+		kcq->reserved += n;
+	return err;
+}
+
+void xroce_kcq_unreserve(struct ib_cq *ib, u32 n)
+{
+	struct xroce_kcq *kcq = to_kcq(ib);
+
+	guard(mutex)(&kcq->resize);
+	kcq->reserved -= n;
+}
+
 /*
  * A user does the same in the ring, and asks here besides when something is there that no event
  * told it of: NICs, which know how far it has polled, tell it at once, and UCX waits without

@@ -55,6 +55,34 @@ static int kqp_publish(struct xroce_kqp *kqp, enum ib_qp_type type)
 	return 0;
 }
 
+/* Slots of its queues, or the queue that it takes receives from, whose number none grows */
+static u32 kqp_receives(const struct xroce_kqp *kqp)
+{
+	return kqp->qp.rq ? kqp->qp.rq->mask + 1 : 0;
+}
+
+static int kqp_reserve(struct xroce_kqp *kqp)
+{
+	int err = 0;
+
+	if (kqp->ib->send_cq)
+		err = xroce_kcq_reserve(kqp->ib->send_cq, kqp->qp.req.depth);
+	if (err || !kqp->ib->recv_cq)
+		return err;
+	err = xroce_kcq_reserve(kqp->ib->recv_cq, kqp_receives(kqp));
+	if (err && kqp->ib->send_cq)
+		xroce_kcq_unreserve(kqp->ib->send_cq, kqp->qp.req.depth);
+	return err;
+}
+
+static void kqp_unreserve(struct xroce_kqp *kqp)
+{
+	if (kqp->ib->send_cq)
+		xroce_kcq_unreserve(kqp->ib->send_cq, kqp->qp.req.depth);
+	if (kqp->ib->recv_cq)
+		xroce_kcq_unreserve(kqp->ib->recv_cq, kqp_receives(kqp));
+}
+
 static void kqp_unpublish(struct xroce_kqp *kqp)
 {
 	if (kqp->ib->qp_num == XROCE_GSI_QPN)
@@ -77,6 +105,8 @@ static void kqp_destroy(struct xroce_kqp *kqp)
 		xroce_kcq_settle(to_kcq(kqp->ib->send_cq));
 	if (kqp->qp.req.trusted && kqp->ib->recv_cq)
 		xroce_kcq_settle(to_kcq(kqp->ib->recv_cq));
+	if (kqp->qp.req.trusted)
+		kqp_unreserve(kqp);
 	kqp_free(kqp);
 }
 
@@ -235,9 +265,12 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 		memset(&init->cap, 0, sizeof(init->cap));
 	kqp->attr.cap = init->cap;
 	xroce_qp_init(&kqp->qp);
-	err = kqp_publish(kqp, init->qp_type);
+	err = kqp->qp.req.trusted ? kqp_reserve(kqp) : 0;
 	if (err)
 		goto err_free;
+	err = kqp_publish(kqp, init->qp_type);
+	if (err)
+		goto err_unreserve;
 	to_kqp(ib) = kqp;
 	if (uctx && uctx->poller)
 		xroce_poller_add(uctx->poller, kqp);
@@ -248,6 +281,9 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 		kqp_destroy(kqp);
 	return err;
 
+err_unreserve:
+	if (kqp->qp.req.trusted)
+		kqp_unreserve(kqp);
 err_free:
 	kqp_free(kqp);
 	return err;

@@ -333,17 +333,19 @@ static int xroce_ib_poll_cq(struct ib_cq *ib, int n, struct ib_wc *wc)
 {
 	struct xroce_kcq *kcq = to_kcq(ib);
 	struct xroce_cq *cq = &kcq->cq;
-	struct xroce_ring *ring = cq->ring;
-	const struct xroce_cqe *slot = (const void *)ring->slot;
+	const struct xroce_cqe *slot;
+	struct xroce_ring *ring;
 	unsigned long flags;
 	u32 cons, prod;
 	int done = 0;
 
 	/* A user's indices are not to be trusted, nor is this its way. */
-	if (kcq->ring->entry.ucontext)
+	if (ib->uobject)
 		return -EINVAL;
 	spin_lock_irqsave(&kcq->poll_lock, flags);
 	rcu_read_lock();
+	ring = cq->ring;
+	slot = (const void *)ring->slot;
 	cons = ring->cons;
 	/* Pairs with the core's release: the elements are there. */
 	prod = smp_load_acquire(&ring->prod);

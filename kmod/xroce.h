@@ -191,7 +191,8 @@ struct xroce_umem_ring {
  * @users: 1 for the owner and 1 while queued for its handler
  * @cpu: where its handler is called, -1 for where the completion arises
  * @poll_lock: kernel consumers: one poll at a time
- * @resize: one change of @ring at a time, which ib_core does not see to
+ * @resize: one change of @ring at a time, which ib_core does not see to, and of @reserved
+ * @reserved: kernel consumers: slots of the queues that complete here
  * @events: handler calls owed: whoever raises it from 0 queues the CQ, and one
  *	handler is called at a time until it is 0 again
  * @raised: all that have ever been owed, as @handled wraps
@@ -204,7 +205,8 @@ struct xroce_kcq {
 	struct xroce_umem_ring *ring;
 	int cpu;
 	spinlock_t poll_lock;		/* cons of the ring */
-	struct mutex resize;		/* ring */
+	struct mutex resize;		/* ring, reserved */
+	u64 reserved;
 	refcount_t users;
 	atomic_t events;
 	atomic_t raised;
@@ -433,6 +435,8 @@ extern const struct ib_device_ops xroce_pma_ops;
 extern const struct ib_device_ops xroce_post_ops;
 extern const struct ib_device_ops xroce_qp_ops;
 extern const struct ib_device_ops xroce_cq_ops;
+int xroce_kcq_reserve(struct ib_cq *ib, u32 n);
+void xroce_kcq_unreserve(struct ib_cq *ib, u32 n);
 extern const struct ib_device_ops xroce_mr_ops;
 
 /* post.c */

@@ -480,13 +480,15 @@ static void kv_heard_cq(struct ib_event *event, void *context)
 	kv_heard_one(h, event, event->element.cq == h->end[1].cq);
 }
 
+#define KV_HEARD_DEPTH	8	/* of each queue */
+
 static int kv_heard_open(struct kv_heard *h, bool shared)
 {
-	struct ib_srq_init_attr sattr = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ib_srq_init_attr sattr = { .attr = { .max_wr = KV_HEARD_DEPTH, .max_sge = 1 } };
 	struct ib_cq_init_attr cq[2] = { { .cqe = 16 }, { .cqe = 2 } };
 	struct ib_qp_init_attr init = {
-		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1,
-			 .max_recv_sge = 1 },
+		.cap = { .max_send_wr = KV_HEARD_DEPTH, .max_recv_wr = KV_HEARD_DEPTH,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
 		.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_ALL_WR,
 		.qp_context = h,
 	};
@@ -589,11 +591,11 @@ static int kv_heard_access(struct kv_heard *h)
 	       kv_heard_exactly(h, "no access", BIT(IB_EVENT_QP_ACCESS_ERR));
 }
 
-/* A completion more than its CQ holds, of which it can tell nobody. */
+/* A completion more than its queues hold, and with them its CQ: it can tell nobody. */
 static int kv_heard_fatal(struct kv_heard *h)
 {
 	const struct ib_recv_wr recv = {};
-	int i, err = 0, n = h->end[1].cq->cqe + 1;
+	int i, err = 0, n = 2 * KV_HEARD_DEPTH + 1;
 
 	for (i = 0; !err && i < n; i++) {
 		if (ib_post_recv(h->end[1].qp, &recv, NULL))

@@ -83,6 +83,7 @@ int kv_test_softirq(void);
 int kv_test_workqueue(void);
 int kv_test_unbound(void);
 int kv_test_drain(void);
+int kv_test_small_cq(void);
 int kv_test_last_event(void);
 int kv_test_missed(void);
 int kv_test_srq(void);

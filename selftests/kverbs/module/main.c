@@ -219,6 +219,7 @@ static const struct {
 	{ "callbacks in a work queue, the last vector", kv_test_workqueue },
 	{ "callbacks in an unbound work queue", kv_test_unbound },
 	{ "drained", kv_test_drain },
+	{ "a CQ smaller than what its QP flushes", kv_test_small_cq },
 	{ "no handler is called once a CQ's QPs are gone", kv_test_last_event },
 	{ "armed while a completion waits", kv_test_missed },
 	{ "no handler is called inside a post", kv_test_inside },

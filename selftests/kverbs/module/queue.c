@@ -385,6 +385,69 @@ static int kv_datagram_told(const struct ib_wc *wc, u32 from, bool vlan)
 		       wc->vlan_id, wc->byte_len, wc->src_qp);
 }
 
+#define KV_FLUSHED	256
+
+/* All of them, unsignalled, and none is polled before the last was posted */
+static int kv_flushed(struct ib_qp *qp, struct ib_cq *cq)
+{
+	unsigned long end = jiffies + 10 * HZ;
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT, .port_num = 1 };
+	u32 i, n = 0;
+	struct ib_wc wc;
+	int ret;
+
+	if (ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+			 IB_QP_ACCESS_FLAGS))
+		return kv_fail("to INIT");
+	attr.qp_state = IB_QPS_ERR;
+	if (ib_modify_qp(qp, &attr, IB_QP_STATE))
+		return kv_fail("to ERR");
+	for (i = 0; i < KV_FLUSHED; i++) {
+		wr.wr_id = i;
+		ret = ib_post_send(qp, &wr, NULL);
+		if (ret)
+			return kv_fail("post %u: %d", i, ret);
+	}
+	while (n < KV_FLUSHED && time_before(jiffies, end)) {
+		ret = ib_poll_cq(cq, 1, &wc);
+		if (ret < 0)
+			return kv_fail("ib_poll_cq: %d", ret);
+		if (!ret)
+			usleep_range(100, 1000);
+		else if (wc.status != IB_WC_WR_FLUSH_ERR || wc.wr_id != n++)
+			return kv_fail("%llu, status %d", wc.wr_id, wc.status);
+	}
+	return n == KV_FLUSHED ? 0 : kv_fail("%u of %u", n, KV_FLUSHED);
+}
+
+/* Storage targets ask for fewer elements than their queues may flush. */
+int kv_test_small_cq(void)
+{
+	struct ib_qp_init_attr init = {
+		.qp_type = IB_QPT_RC, .sq_sig_type = IB_SIGNAL_REQ_WR,
+		.cap = { .max_send_wr = KV_FLUSHED, .max_recv_wr = 1, .max_send_sge = 1,
+			 .max_recv_sge = 1 },
+	};
+	struct ib_cq *cq = ib_alloc_cq(kv_a.dev, NULL, 16, 0, IB_POLL_DIRECT);
+	struct ib_qp *qp;
+	int err;
+
+	if (IS_ERR(cq))
+		return kv_fail("ib_alloc_cq: %ld", PTR_ERR(cq));
+	init.send_cq = cq;
+	init.recv_cq = cq;
+	qp = ib_create_qp(kv_a.pd, &init);
+	if (IS_ERR(qp)) {
+		err = kv_fail("ib_create_qp: %ld", PTR_ERR(qp));
+	} else {
+		err = kv_flushed(qp, cq);
+		ib_destroy_qp(qp);
+	}
+	ib_free_cq(cq);
+	return err;
+}
+
 /*
  * A datagram from end to end, of which each is reached by its GID, by an address that
  * was made where nobody may sleep.
