@@ -84,7 +84,7 @@ enum xroce_key_state {
  * @users: placements under way, but of an XROCE_MR: xroce_env_use(); who revokes spins
  *	until there are none, for one packet's copy, since users run with BH off
  * @pd: protection domain, compared only
- * @qpn: XROCE_MW_2: the QP that it was bound by
+ * @qpn: XROCE_MW_2: the QP that it was bound by; XROCE_MR_FAST: whose peer @ended that key
  * @iova: first address as peers and work requests name it
  * @offset: bytes of the first block before @iova
  * @page: kernel addresses of the blocks, 1 << @page_shift bytes each
@@ -101,7 +101,7 @@ struct xroce_mr {
 	atomic_t users;
 	u32 access;
 	u8 page_shift;
-	u32 qpn;
+	u32 qpn, ended;
 	const void *pd;
 	u64 iova, length;
 	u64 offset;
@@ -603,10 +603,8 @@ struct xroce_attr {
 	u32 access;
 	u32 path_mtu;
 	u32 dest_qpn;
-	u32 rq_psn;
-	u32 sq_psn;
-	u32 max_rd_atomic;
-	u32 max_dest_rd_atomic;
+	u32 rq_psn, sq_psn;
+	u32 max_rd_atomic, max_dest_rd_atomic;
 	u32 rate;
 	struct xroce_rd *rd;
 	struct xroce_av av;
@@ -713,7 +711,9 @@ bool xroce_sge_copy_parts(struct xroce_qp *qp, const void *pd, const struct xroc
 
 /* local.c: what work requests do to keys. Under the QP's lock. */
 bool xroce_local_run(struct xroce_qp *qp, const struct xroce_send_wqe *wqe);
-bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key);
+bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key, bool peer);
+bool xroce_key_ended(struct xroce_qp *qp, const struct xroce_send_wqe *wqe);
+struct xroce_frame *xroce_key_stand_in(struct xroce_qp *qp);
 
 /* cc.c: congestion window, under the QP's lock. */
 void xroce_cc_init(struct xroce_qp *qp);

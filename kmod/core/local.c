@@ -10,12 +10,13 @@
  * @qp: the queue pair
  * @pd: the protection domain that whoever asks may reach
  * @key: the L_Key or R_Key
+ * @peer: it was the peer
  *
  * What was registered by a work request, and no window is bound to it, or a type 2
  * window that this QP has bound (IBTA 10.6.7.2.7). A region may be invalid already: its
  * owner and the peer may both end it. Return: was it done.
  */
-bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
+bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key, bool peer)
 {
 	struct xroce_mr *mr = xroce_env_mr(qp->dev, key);
 	u32 was = XROCE_KEY_VALID;
@@ -32,11 +33,50 @@ bool xroce_key_invalidate(struct xroce_qp *qp, const void *pd, u32 key)
 		claimed = xroce_mr_claim(mr, was);
 	}
 	done = claimed && mr->key == key && (mr->kind != XROCE_MW_2 || mr->qpn == qp->hot.qpn);
+	if (done && peer && mr->kind == XROCE_MR_FAST) {
+		mr->ended = key;
+		mr->qpn = qp->hot.qpn;
+	}
 	if (claimed)
 		xroce_mr_release(mr, done ? XROCE_KEY_INVALID : was);
 	atomic_set(&mr->windows, 0);
 	xroce_env_unpin();
 	return done;
+}
+
+/**
+ * xroce_key_ended() - has the peer ended a key that a request names
+ * @qp: the queue pair
+ * @wqe: its request
+ */
+bool xroce_key_ended(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
+{
+	const struct xroce_mr *mr;
+	u32 i;
+
+	for (i = 0; i < wqe->num_sge; i++) {
+		mr = xroce_env_mr(qp->dev, wqe->sge[i].lkey);
+		if (mr && mr->kind == XROCE_MR_FAST && READ_ONCE(mr->qpn) == qp->hot.qpn &&
+		    READ_ONCE(mr->ended) == wqe->sge[i].lkey)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * xroce_key_stand_in() - in place of what goes again and cannot be read any more
+ * @qp: the queue pair
+ *
+ * A peer that has executed that, and answered by ending its key (iSER), drops this and
+ * acknowledges it. One that has not is not deceived: a WRITE of another length than it says.
+ * Return: as xroce_frame_new().
+ */
+struct xroce_frame *xroce_key_stand_in(struct xroce_qp *qp)
+{
+	struct xroce_reth eth = { .len = cpu_to_be32(1) };
+
+	return xroce_frame_ext(xroce_frame_new(qp, XROCE_WRITE_ONLY, qp->hot.next, sizeof(eth), 0),
+			       &eth, sizeof(eth), 0);
 }
 
 /* Its pages have been listed by the consumer, who lists no others until it is done. */
@@ -154,7 +194,7 @@ bool xroce_local_run(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {
 	switch (wqe->opcode) {
 	case XROCE_WR_LOCAL_INV:
-		return xroce_key_invalidate(qp, qp->pd, wqe->inv_rkey);
+		return xroce_key_invalidate(qp, qp->pd, wqe->inv_rkey, false);
 	case XROCE_WR_BIND_MW:
 		return xroce_local_bind(qp, wqe);
 	default:

@@ -492,7 +492,7 @@ static inline void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e
 		xroce_req_arm(qp);
 }
 
-/* The payload of a request. Return: @f, or NULL: the work request has failed. */
+/* The payload of a request. Return: @f or another, NULL: it has failed, or there is no memory. */
 static struct xroce_frame *xroce_req_fill(struct xroce_qp *qp,
 					  struct xroce_frame *f,
 					  const struct xroce_send_wqe *wqe,
@@ -505,6 +505,8 @@ static struct xroce_frame *xroce_req_fill(struct xroce_qp *qp,
 	if (xroce_sge_copy(qp, qp->pd, wqe->sge, wqe->num_sge, 0, off, len, xroce_io_frame(f)))
 		return f;
 	xroce_env_frame_free(f);
+	if (xroce_psn_diff(qp->hot.next, qp->hot.max) < 0 && xroce_key_ended(qp, wqe))
+		return xroce_key_stand_in(qp);
 	e->status = XROCE_WC_LOC_PROT_ERR;
 	return NULL;
 }
@@ -704,7 +706,8 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 		return NULL;
 	if (ext_len)
 		xroce_req_ext(qp, wqe, e, info, f->seg[0].p + f->payload - ext_len);
-	if (!xroce_req_fill(qp, f, wqe, e, off, len))
+	f = xroce_req_fill(qp, f, wqe, e, off, len);
+	if (!f)
 		return NULL;
 	xroce_req_sent(qp, e, 1);
 	if (!xroce_qp_reliable(qp))

@@ -182,7 +182,7 @@ static noinline bool xroce_resp_send(struct xroce_qp *qp, struct xroce_rx *rx)
 	if (!(pkt->info & XROCE_OP_LAST))
 		return true;
 	if (pkt->info & XROCE_OP_INV) {
-		if (!xroce_key_invalidate(qp, qp->resp.pd, pkt->rkey))
+		if (!xroce_key_invalidate(qp, qp->resp.pd, pkt->rkey, true))
 			return xroce_resp_no_access(qp);
 		cqe.flags = XROCE_WC_WITH_INV;
 		cqe.inv_rkey = pkt->rkey;

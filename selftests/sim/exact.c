@@ -567,6 +567,79 @@ static void run_local_beside(u64 seed)
 	sim_world_free();
 }
 
+/* Whose SENDs, or ACKs, do not arrive */
+static struct sim_ep *mute;
+static u32 mute_info;
+
+static bool drop_mute(struct sim_ep *from, const u8 *buf, u32 len, const struct xroce_pkt *p)
+{
+	(void)buf;
+	(void)len;
+	return from == mute && p->info & mute_info;
+}
+
+/*
+ * The peer answers what it has executed by ending the key that it was sent from, as iSER's
+ * target does, and its ACK was lost. That cannot be read again, and has not failed; nor
+ * does the peer take for it what comes instead, where it never got it.
+ */
+static void run_key_ended(bool executed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct xroce_send_wqe *w;
+	struct sim_ep *ep, *peer;
+	struct sim_region *r;
+	struct xroce_cq *cq;
+
+	cfg.timeout = 14;
+	ep = &sim_pair(&cfg)->ep[0];
+	peer = ep->peer;
+	cq = &peer->rcq->cq;
+	W->checks_off = true;
+	sim_post_recvs(ep);
+	sim_post_recvs(peer);
+	r = sim_region_new(ep->node, 64, 0, sim_ep_pd(ep));
+	r->mr.kind = XROCE_MR_FAST;
+	mute = executed ? peer : ep;
+	mute_info = executed ? XROCE_OP_ACK : XROCE_OP_SEND;
+	W->drop = drop_mute;
+	w = sim_sq_slot(ep);
+	w->opcode = XROCE_WR_SEND;
+	w->flags = XROCE_WR_SIGNALED;
+	w->num_sge = 1;
+	w->sge[0].addr = sim_region_addr(r, 0);
+	w->sge[0].length = 64;
+	w->sge[0].lkey = r->mr.key;
+	ep->sq_prod++;
+	sim_sq_push(ep, false);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(cq->prod == executed, "%u came", cq->prod);
+	w = sim_sq_slot(peer);
+	w->opcode = XROCE_WR_SEND_WITH_INV;
+	w->inv_rkey = r->mr.key;
+	peer->sq_prod++;
+	sim_sq_push(peer, false);
+	sim_run_until(sim_now() + SIM_MS);
+	sim_check(r->mr.state == XROCE_KEY_INVALID, "the key is not ended");
+	W->drop = NULL;
+	sim_run_until(sim_now() + SIM_SEC);
+	sim_check(ep->qp.hot.state == (executed ? XROCE_QPS_RTS : XROCE_QPS_ERR), "state %u",
+		  ep->qp.hot.state);
+	if (executed)
+		sim_check(ep->qp.req.head == ep->qp.req.tail && cq->prod == 1,
+			  "%u came, %u are done", cq->prod, ep->qp.req.head);
+	else
+		sim_check(((struct xroce_cqe *)cq->ring->slot)->status, "it took another for it");
+	sim_world_free();
+}
+
+static void run_ended(u64 seed)
+{
+	(void)seed;
+	run_key_ended(true);
+	run_key_ended(false);
+}
+
 /* A window that is let go of, by a work request that sends nothing. */
 static void post_bind(struct sim_ep *ep, const struct sim_region *window)
 {
@@ -710,6 +783,7 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "sqd", "the send queue drained and woken again", run_sqd, 0, 60 },
 	{ "replay", "every packet again, later: nothing is done twice", run_replay, 0, 40 },
 	{ "local", "the answer behind what sends nothing", run_local, 0, 40 },
+	{ "key-ended", "what the peer has executed and ended the key of", run_ended, 0, 3 },
 	{ "local-beside", "what ends keys waits for what names them", run_local_beside, 0, 3 },
 	{ "local-many", "thousands of those: some at a time", run_local_many, 0, 3 },
 	{ "ask-untaken", "the device is full when an ACK is to be asked for",

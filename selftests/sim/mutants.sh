@@ -524,6 +524,8 @@ bug patience-ever cc 'min(longer, XROCE_PATIENCE)' 'longer'
 bug local-unasked req '|| !xroce_req_ask(qp))\n\t\t\tbreak;\n\t}\n\treturn NULL' \
 	'|| req->local || !xroce_req_ask(qp))\n\t\t\tbreak;\n\t}\n\treturn NULL'
 bug local-undrained req '\t\te->npsn = 0;\n\t}\n\txroce_req_drained(qp);' '\t\te->npsn = 0;\n\t}'
+bug ended-fails req 'if (xroce_psn_diff(qp->hot.next, qp->hot.max) < 0 && ' 'if (0 && '
+bug ended-deceives local '.len = cpu_to_be32(1)' '.len = 0'
 bug trusted-unasked req 'return req->trusted;' 'return false;'
 
 # a CQ without room

@@ -189,7 +189,7 @@ void kernel_region(void)
 
 bool kernel_invalidate(int i)
 {
-	return xroce_key_invalidate(&qps[i], region.pd, region.key);
+	return xroce_key_invalidate(&qps[i], region.pd, region.key, false);
 }
 
 const struct xroce_ah *xroce_env_ah(struct xroce_dev *dev, u32 ah)
