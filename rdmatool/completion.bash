@@ -86,14 +86,14 @@ _rdmatool()
 			list=$rdma
 			[[ $line != 'stat show' ]] || list+=' --watch' ;;
 	'stat show '*)	list='--watch -c -t' ;;
-	*' dev'|capture) list=$rdma ;;
+	*' dev'|*' link'|capture) list=$rdma ;;
 	'qp set'*)	list='dev lqpn steer' ;;
 	monitor*)	list='dev -c -t' ;;
 	'capture '*dir)	list='in out' ;;
 	'capture '*verdict) list='sent received dropped' ;;
 	'capture '*opcode) list='SEND WRITE READ ACKNOWLEDGE ATOMIC CMP FETCH CNP' ;;
 	'capture '*)	list='qp peer opcode verdict dir -w -c -t -B' ;;
-	*' show'*|'stat qp'*) list="dev $(_rdmatool_fields "${words[0]}") pid comm" ;;
+	*' show'*|'stat qp'*) list="dev link $(_rdmatool_fields "${words[0]}") pid comm" ;;
 	esac
 	_rdmatool_offer "$list" "$cur"
 }

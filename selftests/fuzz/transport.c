@@ -810,7 +810,7 @@ static void command(void)
 		env.linear = c & 0x40;
 		if (c & 0x20 && w.mr[3].state == XROCE_KEY_VALID) {
 			env.bh++;
-			MUST(xroce_key_invalidate(&w.qp, &w, key(3)));
+			MUST(xroce_key_invalidate(&w.qp, &w, key(3), c & 0x10));
 			env.bh--;
 		}
 		break;
