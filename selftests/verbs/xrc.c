@@ -119,7 +119,8 @@ static bool xrc_make(struct xrc *x, int fd)
 	for (i = 0; i < 2; i++) {
 		x->pd[i] = ibv_alloc_pd(ctx);
 		NEED(x->pd[i], "ibv_alloc_pd: %s", strerror(errno));
-		x->mr[i] = ibv_reg_mr(x->pd[i], buf, 2 * BUF_SIZE, ANY_ACCESS);
+		x->mr[i] = ibv_reg_mr(x->pd[i], buf, 2 * BUF_SIZE,
+				      ANY_ACCESS | IBV_ACCESS_FLUSH_GLOBAL);
 		NEED(x->mr[i], "ibv_reg_mr: %s", strerror(errno));
 		x->srq[i] = xsrq_make(ctx, x->pd[i], x->xrcd, x->cq[1 + i],
 				      &x->srqn[i]);
