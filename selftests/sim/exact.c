@@ -554,12 +554,23 @@ static void run_local_beside(u64 seed)
 	for (i = 0; i < ARRAY_SIZE(r); i++)
 		sim_check(r[i]->mr.state == XROCE_KEY_INVALID, "%u is not done", i);
 	sim_check(!ep->ops.n, "%u have not completed", ep->ops.n);
-	/* One whose completion is wanted, behind what nobody has asked about */
+	sim_finish();
+}
+
+/* One whose completion is wanted, behind what nobody has asked about */
+static void run_local_asked(u64 seed)
+{
+	struct sim_opt opt = { .wr = XROCE_WR_RDMA_WRITE, .nsge = 1, .len = 64 };
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep;
+
+	(void)seed;
+	cfg.delay = 20 * SIM_US;
+	cfg.jitter = 0;
+	ep = &sim_pair(&cfg)->ep[0];
 	W->checks_off = true;
-	opt.signaled = false;
 	sim_check(sim_post(ep, &opt), "no room");
 	sim_run_until(sim_now() + 10 * SIM_US);
-	opt.signaled = true;
 	sim_post_inv(ep, XROCE_WR_SIGNALED);
 	sim_sq_push(ep, false);
 	sim_run_until(sim_now() + 100 * SIM_US);
@@ -785,6 +796,7 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "local", "the answer behind what sends nothing", run_local, 0, 40 },
 	{ "key-ended", "what the peer has executed and ended the key of", run_ended, 0, 3 },
 	{ "local-beside", "what ends keys waits for what names them", run_local_beside, 0, 3 },
+	{ "local-asked", "who waits for what sends nothing is told at once", run_local_asked, 0, 3 },
 	{ "local-many", "thousands of those: some at a time", run_local_many, 0, 3 },
 	{ "ask-untaken", "the device is full when an ACK is to be asked for",
 	  run_ask_untaken, 0, 40 },
