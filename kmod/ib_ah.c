@@ -106,7 +106,7 @@ static int xroce_ib_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	if (xroce_udata_none(udata))
+	if (xroce_udata_unknown(udata))
 		return -EOPNOTSUPP;
 	kah = kzalloc(sizeof(*kah),
 		      init->flags & RDMA_CREATE_AH_SLEEPABLE ? GFP_KERNEL_ACCOUNT : GFP_ATOMIC);

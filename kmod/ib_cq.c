@@ -35,7 +35,7 @@ static int xroce_ib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *at
 	u32 depth;
 	int err;
 
-	if ((attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION) || xroce_udata_none(udata))
+	if ((attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION) || xroce_udata_unknown(udata))
 		return -EOPNOTSUPP;
 	if ((udata && udata->outlen < sizeof(resp)) || !attr->cqe ||
 	    attr->cqe > XROCE_MAX_CQE || attr->comp_vector >= ib->device->num_comp_vectors)
@@ -95,7 +95,7 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe, struct ib_u
 	u32 depth;
 	int err;
 
-	if (!udata || xroce_udata_none(udata))
+	if (!udata || xroce_udata_unknown(udata))
 		return -EOPNOTSUPP;
 	if (udata->outlen < sizeof(resp) || !cqe || (u32)cqe > XROCE_MAX_CQE)
 		return -EINVAL;
@@ -117,7 +117,7 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe, struct ib_u
 
 /**
  * xroce_kcq_reserve() - room for all that a QP of a kernel consumer's may flush
- * @ib: its CQ
+ * @ib: its CQ, or NULL
  * @n: slots of its queue; xroce_kcq_unreserve() takes as many
  *
  * Some ask for fewer elements than their queues have slots, most of which complete without
@@ -127,12 +127,15 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe, struct ib_u
  */
 int xroce_kcq_reserve(struct ib_cq *ib, u32 n)
 {
-	struct xroce_kcq *kcq = to_kcq(ib);
 	struct xroce_umem_ring *ring;
+	struct xroce_kcq *kcq;
 	unsigned long flags;
 	int err = 0;
 	u32 depth;
 
+	if (!ib)
+		return 0;
+	kcq = to_kcq(ib);
 	guard(mutex)(&kcq->resize);
 	depth = roundup_pow_of_two(min_t(u64, kcq->reserved + n, XROCE_MAX_CQE));
 	if (depth > kcq->cq.mask + 1) {
@@ -153,10 +156,10 @@ int xroce_kcq_reserve(struct ib_cq *ib, u32 n)
 
 void xroce_kcq_unreserve(struct ib_cq *ib, u32 n)
 {
-	struct xroce_kcq *kcq = to_kcq(ib);
-
-	guard(mutex)(&kcq->resize);
-	kcq->reserved -= n;
+	if (!ib)
+		return;
+	guard(mutex)(&to_kcq(ib)->resize);
+	to_kcq(ib)->reserved -= n;
 }
 
 /*

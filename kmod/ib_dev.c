@@ -217,7 +217,7 @@ static int xroce_ib_del_gid(const struct ib_gid_attr *attr, void **context)
 
 static int xroce_ib_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	if (xroce_udata_none(udata))
+	if (xroce_udata_unknown(udata))
 		return -EOPNOTSUPP;
 	return atomic_add_unless(&to_xlink(pd->device)->pds, 1, XROCE_MAX_PD) ? 0 : -ENOMEM;
 }
@@ -231,7 +231,7 @@ static int xroce_ib_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 /* That it is one is all that is asked of an XRC domain. */
 static int xroce_ib_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 {
-	if (xroce_udata_none(udata))
+	if (xroce_udata_unknown(udata))
 		return -EOPNOTSUPP;
 	return atomic_add_unless(&to_xlink(xrcd->device)->xrcds, 1, XROCE_MAX_XRCD) ? 0 : -ENOMEM;
 }

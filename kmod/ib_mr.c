@@ -285,7 +285,7 @@ static struct ib_mr *xroce_ib_reg_user_mr(struct ib_pd *pd, u64 start,
 {
 	struct xroce_kmr *kmr;
 
-	if (xroce_udata_none(udata))
+	if (xroce_udata_unknown(udata))
 		return ERR_PTR(-EOPNOTSUPP);
 	kmr = kmr_alloc_user(pd, length, iova, access);
 	if (IS_ERR(kmr))
@@ -319,7 +319,7 @@ static struct ib_mr *xroce_ib_rereg_user_mr(struct ib_mr *ib, int flags,
 	struct ib_umem *umem = kmr->umem;
 	int err;
 
-	if (xroce_udata_none(udata))
+	if (xroce_udata_unknown(udata))
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = mr->access;
@@ -436,7 +436,7 @@ static int xroce_ib_alloc_mw(struct ib_mw *ib, struct ib_udata *udata)
 	struct xroce_kmr *kmr;
 	struct ib_mr *mr;
 
-	if ((ib->type != IB_MW_TYPE_1 && ib->type != IB_MW_TYPE_2) || xroce_udata_none(udata))
+	if ((ib->type != IB_MW_TYPE_1 && ib->type != IB_MW_TYPE_2) || xroce_udata_unknown(udata))
 		return -EOPNOTSUPP;
 	kmr = kmr_alloc(ib->pd, ib->type == IB_MW_TYPE_1 ? XROCE_MW_1 : XROCE_MW_2);
 	if (!kmr)

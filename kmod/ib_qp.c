@@ -55,32 +55,34 @@ static int kqp_publish(struct xroce_kqp *kqp, enum ib_qp_type type)
 	return 0;
 }
 
-/* Slots of its queues, or the queue that it takes receives from, whose number none grows */
+/* Slots of the queue that it takes receives from: nobody resizes a kernel consumer's. */
 static u32 kqp_receives(const struct xroce_kqp *kqp)
 {
 	return kqp->qp.rq ? kqp->qp.rq->mask + 1 : 0;
 }
 
+/* Room in the CQs for all that a kernel consumer's QP may flush */
 static int kqp_reserve(struct xroce_kqp *kqp)
 {
-	int err = 0;
+	int err;
 
-	if (kqp->ib->send_cq)
-		err = xroce_kcq_reserve(kqp->ib->send_cq, kqp->qp.req.depth);
-	if (err || !kqp->ib->recv_cq)
+	if (!kqp->qp.req.trusted)
+		return 0;
+	err = xroce_kcq_reserve(kqp->ib->send_cq, kqp->qp.req.depth);
+	if (err)
 		return err;
 	err = xroce_kcq_reserve(kqp->ib->recv_cq, kqp_receives(kqp));
-	if (err && kqp->ib->send_cq)
+	if (err)
 		xroce_kcq_unreserve(kqp->ib->send_cq, kqp->qp.req.depth);
 	return err;
 }
 
 static void kqp_unreserve(struct xroce_kqp *kqp)
 {
-	if (kqp->ib->send_cq)
-		xroce_kcq_unreserve(kqp->ib->send_cq, kqp->qp.req.depth);
-	if (kqp->ib->recv_cq)
-		xroce_kcq_unreserve(kqp->ib->recv_cq, kqp_receives(kqp));
+	if (!kqp->qp.req.trusted)
+		return;
+	xroce_kcq_unreserve(kqp->ib->send_cq, kqp->qp.req.depth);
+	xroce_kcq_unreserve(kqp->ib->recv_cq, kqp_receives(kqp));
 }
 
 static void kqp_unpublish(struct xroce_kqp *kqp)
@@ -105,8 +107,7 @@ static void kqp_destroy(struct xroce_kqp *kqp)
 		xroce_kcq_settle(to_kcq(kqp->ib->send_cq));
 	if (kqp->qp.req.trusted && kqp->ib->recv_cq)
 		xroce_kcq_settle(to_kcq(kqp->ib->recv_cq));
-	if (kqp->qp.req.trusted)
-		kqp_unreserve(kqp);
+	kqp_unreserve(kqp);
 	kqp_free(kqp);
 }
 
@@ -265,7 +266,7 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 		memset(&init->cap, 0, sizeof(init->cap));
 	kqp->attr.cap = init->cap;
 	xroce_qp_init(&kqp->qp);
-	err = kqp->qp.req.trusted ? kqp_reserve(kqp) : 0;
+	err = kqp_reserve(kqp);
 	if (err)
 		goto err_free;
 	err = kqp_publish(kqp, init->qp_type);
@@ -282,8 +283,7 @@ static int xroce_ib_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	return err;
 
 err_unreserve:
-	if (kqp->qp.req.trusted)
-		kqp_unreserve(kqp);
+	kqp_unreserve(kqp);
 err_free:
 	kqp_free(kqp);
 	return err;

@@ -54,7 +54,7 @@ static int xroce_ib_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	int err;
 
 	if ((init->srq_type != IB_SRQT_BASIC && (init->srq_type != IB_SRQT_XRC || !udata)) ||
-	    xroce_udata_none(udata))
+	    xroce_udata_unknown(udata))
 		return -EOPNOTSUPP;
 	if (!init->attr.max_wr || init->attr.max_wr > XROCE_MAX_QP_WR ||
 	    init->attr.max_sge > XROCE_MAX_SGE || (udata && udata->outlen < sizeof(resp)))

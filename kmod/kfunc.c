@@ -117,10 +117,12 @@ __bpf_kfunc int bpf_xroce_drop(struct xdp_md *ctx, const void *addr, u32 addr__s
 	struct xroce_xdp_addr to;
 	struct xroce_link *link = addr_link(xdp->rxq->dev, &to, addr, addr__sz);
 
-	if (!link || why >= XROCE_XDP_STAT_MAX || xroce_is_atomic())
+	if (!link || why >= XROCE_XDP_STAT_MAX)
 		return 0;
 	xroce_env_count(&link->dev, XROCE_CNT_MALFORMED, 1);
-	xroce_trace_rx_xdp(link, xdp, XROCE_VERDICT_XDP + why);
+	/* which copies the frame */
+	if (!xroce_is_atomic())
+		xroce_trace_rx_xdp(link, xdp, XROCE_VERDICT_XDP + why);
 	return 0;
 }
 

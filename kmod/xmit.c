@@ -46,7 +46,6 @@ bool xroce_xmit_fits(const struct net_device *ndev)
 static struct sk_buff *frame_give_up(struct xroce_kqp *kqp, struct xroce_frame *f)
 {
 	struct sk_buff *skb = to_kframe(f)->skb;
-	bool request = f->is.kind == XROCE_FRAME_REQ;
 
 	skb_reset_network_header(skb);
 	skb_set_transport_header(skb, xroce_l3_len(skb->data));
@@ -59,7 +58,8 @@ static struct sk_buff *frame_give_up(struct xroce_kqp *kqp, struct xroce_frame *
 	 */
 	skb_set_hash(skb, hash_32(kqp->qp.hot.qpn, 32), PKT_HASH_TYPE_L4);
 #ifdef CONFIG_XPS
-	skb->sender_cpu = (request ? kqp->qp.req.cpu : kqp->qp.resp.cpu) + 1;
+	skb->sender_cpu = (f->is.kind == XROCE_FRAME_REQ ? kqp->qp.req.cpu :
+							   kqp->qp.resp.cpu) + 1;
 #endif
 	return skb;
 }

@@ -164,8 +164,8 @@ static inline int xroce_udata_in(struct ib_udata *udata, void *cmd, size_t len)
 	return len ? ib_copy_from_udata(cmd, udata, len) : 0;
 }
 
-/* A user has nothing to tell us of this: nor what a later provider may want. */
-static inline int xroce_udata_none(struct ib_udata *udata)
+/* Does a user tell us something of what there is nothing to tell: a later provider's wish. */
+static inline bool xroce_udata_unknown(struct ib_udata *udata)
 {
 	return xroce_udata_in(udata, NULL, 0);
 }
@@ -435,9 +435,11 @@ extern const struct ib_device_ops xroce_pma_ops;
 extern const struct ib_device_ops xroce_post_ops;
 extern const struct ib_device_ops xroce_qp_ops;
 extern const struct ib_device_ops xroce_cq_ops;
+extern const struct ib_device_ops xroce_mr_ops;
+
+/* ib_cq.c: a kernel consumer's CQ grows with its QPs. Process context. */
 int xroce_kcq_reserve(struct ib_cq *ib, u32 n);
 void xroce_kcq_unreserve(struct ib_cq *ib, u32 n);
-extern const struct ib_device_ops xroce_mr_ops;
 
 /* post.c */
 int xroce_ring_qp(const void *ctx, u32 qpn);

@@ -201,6 +201,7 @@ void dispatch(const char *object, const struct cmd *cmds,
 {
 	const struct cmd *cmd = cmds;
 	char what[64];
+	int i;
 
 	if (argc) {
 		if (!strcmp(argv[0], "list"))
@@ -208,15 +209,14 @@ void dispatch(const char *object, const struct cmd *cmds,
 		if (!strcmp(argv[0], "delete"))
 			argv[0] = "del";
 	}
-	if (argc && takes == rdev_named)
-		rdev_word(argv[0]);
+	/* where a device is named: first, or behind a command */
+	for (i = 0; takes == rdev_named && i < argc && i < 2; i++)
+		rdev_word(argv[i]);
 	if (argc && (begins(cmds, sizeof(*cmds), argv[0]) || !takes(argv[0]))) {
 		snprintf(what, sizeof(what), "%s: ", object);
 		cmd = pick(what, "command", cmds, sizeof(*cmds), argv[0]);
 		argc--;
 		argv++;
-		if (argc && takes == rdev_named)
-			rdev_word(argv[0]);
 	}
 	cmd->run(argc, argv);
 }

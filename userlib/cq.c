@@ -109,9 +109,9 @@ static int cq_ask(struct xroce_cq *cq)
 }
 
 /*
- * A poll has been told, is no more, and has left some: is an event asked for. Nobody else
- * tells of these: who takes an event, asks for the next, polls once and sleeps is woken by
- * NICs. Under the CQ's lock.
+ * A poll has ended what kept xroce_req_notify_cq() from a call (cq_end_told()), and left
+ * some: is an event asked for. Nobody else tells of these: who takes an event, asks for the
+ * next, polls once and sleeps is woken by NICs. Under the CQ's lock.
  */
 static bool cq_asked(const struct xroce_cq *cq)
 {

@@ -492,18 +492,22 @@ static inline void xroce_req_sent(struct xroce_qp *qp, const struct xroce_swq *e
 		xroce_req_arm(qp);
 }
 
-/* The payload of a request. Return: @f or another, NULL: it has failed, or there is no memory. */
-static struct xroce_frame *xroce_req_fill(struct xroce_qp *qp,
-					  struct xroce_frame *f,
-					  const struct xroce_send_wqe *wqe,
-					  struct xroce_swq *e, u32 off, u32 len)
+/* The payload of a request. Return: false where its memory cannot be read. */
+static bool xroce_req_fill(struct xroce_qp *qp, struct xroce_frame *f,
+			   const struct xroce_send_wqe *wqe, u32 off, u32 len)
 {
 	if (wqe->flags & XROCE_WR_INLINE) {
 		xroce_frame_write(f, f->payload, wqe->inline_data + off, len);
-		return f;
+		return true;
 	}
-	if (xroce_sge_copy(qp, qp->pd, wqe->sge, wqe->num_sge, 0, off, len, xroce_io_frame(f)))
-		return f;
+	return xroce_sge_copy(qp, qp->pd, wqe->sge, wqe->num_sge, 0, off, len, xroce_io_frame(f));
+}
+
+/* It cannot: the request has failed, but for one whose key the peer has ended. */
+static noinline struct xroce_frame *xroce_req_unread(struct xroce_qp *qp, struct xroce_frame *f,
+						     const struct xroce_send_wqe *wqe,
+						     struct xroce_swq *e)
+{
 	xroce_env_frame_free(f);
 	if (xroce_psn_diff(qp->hot.next, qp->hot.max) < 0 && xroce_key_ended(qp, wqe))
 		return xroce_key_stand_in(qp);
@@ -576,7 +580,8 @@ static struct xroce_frame *xroce_awrite_frame(struct xroce_qp *qp,
 
 	f = xroce_frame_new(qp, XROCE_ATOMIC_WRITE, qp->hot.next, sizeof(eth), sizeof(u64));
 	xroce_frame_ext(f, &eth, sizeof(eth), 0);
-	return f ? xroce_req_fill(qp, f, wqe, e, 0, sizeof(u64)) : NULL;
+	return !f || xroce_req_fill(qp, f, wqe, 0, sizeof(u64)) ? f :
+	       xroce_req_unread(qp, f, wqe, e);
 }
 
 /* Apart: the headers that it has on the stack cost others the stack's guard. */
@@ -706,9 +711,11 @@ static struct xroce_frame *xroce_req_send(struct xroce_qp *qp,
 		return NULL;
 	if (ext_len)
 		xroce_req_ext(qp, wqe, e, info, f->seg[0].p + f->payload - ext_len);
-	f = xroce_req_fill(qp, f, wqe, e, off, len);
-	if (!f)
-		return NULL;
+	if (!xroce_req_fill(qp, f, wqe, off, len)) {
+		f = xroce_req_unread(qp, f, wqe, e);
+		if (!f)
+			return NULL;
+	}
 	xroce_req_sent(qp, e, 1);
 	if (!xroce_qp_reliable(qp))
 		return f;

@@ -24,8 +24,9 @@ LEAST=$((SECONDS_OF * RATE / 2))	# sent, however long that takes; all checked, l
 
 # flood KIND [SECONDS] - the process, or the subshell, becomes it; $to and $from, if set
 flood() {
-	XROCE_LEAST=$LEAST exec ip netns exec "$NS1" ./flood 0 "$(mac "$NS2" "$ETH2")" 02:00:00:00:00:09 \
-		"${to:-$V4.2}" "${from:-$V4.9}" "$1" "${2:-$SECONDS_OF}000" "$RATE" <<<"$ETH1"
+	XROCE_LEAST=$LEAST exec ip netns exec "$NS1" \
+		./flood 0 "$(mac "$NS2" "$ETH2")" 02:00:00:00:00:09 "${to:-$V4.2}" \
+		"${from:-$V4.9}" "$1" "${2:-$SECONDS_OF}000" "$RATE" <<<"$ETH1"
 }
 
 # connect ADDRESS

@@ -453,7 +453,7 @@ netem_count() {
 # rc LABEL FORWARD|BACKWARD|WITHIN ARGUMENTS... - runs xroce_rc between the hosts,
 # its client at h1 (backward: at h2; within: both at h1), and makes its results ours
 rc() {
-	local label=$1 from=$2 sock pid
+	local label=$1 from=$2 sock pid status=0
 	local nsc=$RNS1 client=(-d "$RDMA1") nss=$RNS2 server=(-d "$RDMA2") swap
 	shift 2
 	[ "$DEVTYPE1" != rxe ] || client+=(-x)
@@ -473,10 +473,10 @@ rc() {
 		"$LIBDIR/../rc/xroce_rc" -c "$sock" "${client[@]}" "$@"
 	# once told that all is over it ends by itself
 	wait_for 5 eval "! kill -0 $pid"
-	bg_end "$pid"
-	case $? in
+	bg_end "$pid" || status=$?
+	case $status in
 	0|1|143) ;;
-	*)	not_ok "$label: the other end" "exit status $?" ;;
+	*)	not_ok "$label: the other end" "exit status $status" ;;
 	esac
 	return 0
 }

@@ -49,6 +49,13 @@ hidden() {
 		bash -c 'mount -t tmpfs none "$1" && exec rdmatool -j check' - "$1"
 }
 
+# other_abi DIRECTORY - check where the only provider is another libibverbs'
+# shellcheck disable=SC2016
+other_abi() {
+	n1 unshare -m --propagation private bash -c 'mount -t tmpfs none "$1" &&
+		: >"$1/libxroce-rdmav99.so" && exec rdmatool -j check' - "$1"
+}
+
 gid0() { n1 rdmatool -j gid show "$RDMA1" | jq -r '.[] | select(.index == 0) | .gid'; }
 
 all_ok() {
@@ -93,8 +100,10 @@ finds "module not installed" fail module "make install" 1 \
 	hidden /lib/modules
 finds "provider not installed" fail provider "xroce.driver" 1 \
 	hidden /etc/libibverbs.d
-finds "libraries of providers not there" fail provider libxroce-rdmav 1 \
-	hidden "$(dirname "$(ldconfig -p | awk '/libibverbs.so.1/ { print $NF; exit }')")/libibverbs"
+providers=$(dirname "$(ldconfig -p | awk '/libibverbs.so.1/ { print $NF; exit }')")/libibverbs
+finds "libraries of providers not there" fail provider libxroce-rdmav 1 hidden "$providers"
+finds "a provider of another ABI" fail provider "is for another libibverbs" 1 \
+	other_abi "$providers"
 finds "no BTF" warn btf "CONFIG_DEBUG_INFO_BTF" 0 \
 	hidden /sys/kernel/btf
 bg "$NS1" socat -u udp-recv:4791 /dev/null

@@ -93,7 +93,7 @@ rdma_core_unpacked() {
 		[ -e "$dir/laid/kernel-abi/a.h" ] && [ -e "$dir/laid/infiniband/driver.h" ]
 }
 
-# without_btf VMLINUX - a module that was built without BTF, and what make says that it wants
+# A module that was built without BTF, and what make says that it wants
 without_btf() {
 	local said
 	kernel 6.12

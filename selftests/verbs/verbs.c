@@ -371,22 +371,27 @@ static void run(const char *name, bool (*test)(void))
 	fflush(stdout);
 }
 
+static void run_if(bool can, const char *why, const char *name, bool (*test)(void))
+{
+	if (can)
+		run(name, test);
+	else
+		printf("skip %s # %s\n", name, why);
+}
+
 /* Where two can be at it at once */
 static void run_smp(const char *name, bool (*test)(void))
 {
-	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
-		run(name, test);
-	else
-		printf("skip %s # there is one CPU\n", name);
+	run_if(sysconf(_SC_NPROCESSORS_ONLN) > 1, "there is one CPU", name, test);
 }
 
 /* With something that makes them */
 static void run_dmabuf(const char *dev, const char *name, bool (*test)(void))
 {
-	if (!access(dev, F_OK))
-		run(name, test);
-	else
-		printf("skip %s # no %s\n", name, dev);
+	char why[64];
+
+	snprintf(why, sizeof(why), "no %s", dev);
+	run_if(!access(dev, F_OK), why, name, test);
 }
 
 static struct ibv_context *open_named(const char *name)
