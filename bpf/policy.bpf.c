@@ -9,7 +9,8 @@
  *	bpftool map update name policy_every key 7 1 0 0 value 10 0 0 0
  *	rdmatool link set xroce0 policy off
  *
- * QP 0x107 of this host then does not hear about one packet in ten. Runs in NAPI,
+ * QP 0x107 of this host then does not hear about one packet in ten, though the link counts
+ * them, and their marks of congestion, as received. Runs in NAPI,
  * under the QP's lock; hot->pkt is the packet, see xroce/hot.h for the rest. It could
  * write to the hot block, and would harm no QP but that one.
  */

@@ -418,7 +418,10 @@ static int xroce_ib_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int n, u
 
 	kmr->listed = READ_ONCE(kmr->mr.spare);
 	kmr->pages = 0;
-	return ib_sg_to_pages(ib, sg, n, offset, kmr_set_page);
+	n = ib_sg_to_pages(ib, sg, n, offset, kmr_set_page);
+	/* before ib_map_mr_sg_zbva() calls its first address 0 */
+	kmr->offset = ib->iova & (ib->page_size - 1);
+	return n;
 }
 
 static int xroce_ib_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)

@@ -438,7 +438,7 @@ int xroce_nl_dump(struct sk_buff *skb, struct netlink_callback *cb,
 {
 	struct nlattr *name = genl_info_dump(cb)->attrs[XROCE_A_QP_DEV_NAME];
 	struct net *net = sock_net(skb->sk);
-	bool keys = netlink_ns_capable(cb->skb, net->user_ns, CAP_NET_ADMIN);
+	bool keys = netlink_capable(cb->skb, CAP_NET_ADMIN);
 	struct xroce_link *only = NULL, *link;
 	u32 number = cb->args[0];
 	void *object;

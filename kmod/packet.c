@@ -264,10 +264,15 @@ static bool ndev_is_plain(const struct net_device *ndev)
  */
 bool xroce_xdp_no_tag(const struct xdp_buff *xdp)
 {
-	const struct net_device *dev = xdp->rxq->dev;
+	struct net_device *dev = xdp->rxq->dev, *peer;
 
-	return dev->features & (NETIF_F_HW_VLAN_CTAG_RX | NETIF_F_HW_VLAN_STAG_RX) &&
-	       !list_empty(&dev->adj_list.upper);
+	if (list_empty(&dev->adj_list.upper))
+		return false;
+	if (!dev->netdev_ops->ndo_get_peer_dev)
+		return dev->features & (NETIF_F_HW_VLAN_CTAG_RX | NETIF_F_HW_VLAN_STAG_RX);
+	/* A veth takes none off: those beside frames its peer has let pass so. */
+	peer = dev->netdev_ops->ndo_get_peer_dev(dev);
+	return !peer || peer->features & (NETIF_F_HW_VLAN_CTAG_TX | NETIF_F_HW_VLAN_STAG_TX);
 }
 
 /*

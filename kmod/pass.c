@@ -221,7 +221,8 @@ __bpf_kfunc int bpf_xroce_complete(struct xroce_pass *p)
  * bpf_xroce_end() - let go of a packet and its QP; what is owed is sent soon
  * @p: the packet in hand
  * @how: XROCE_PASS_CORE: let the core deal with it, unless something was done already; else the
- *	packet is done with: it never came if nothing was done, which XROCE_PASS_DROP means
+ *	packet is done with: if nothing was done, which XROCE_PASS_DROP means, it is as if it had
+ *	not come, but that it, and a mark that it had, was counted
  */
 __bpf_kfunc void bpf_xroce_end(struct xroce_pass *p, u32 how)
 {

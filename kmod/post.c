@@ -122,7 +122,8 @@ static int put_reg(struct xroce_send_wqe *wqe, const struct ib_reg_wr *wr)
 	wqe->reg.iova = wr->mr->iova;
 	wqe->reg.length = wr->mr->length;
 	wqe->reg.page_shift = ilog2(wr->mr->page_size);
-	wqe->reg.key = wr->key;
+	wqe->reg.offset = kmr->offset;
+	wqe->reg_key = wr->key;
 	wqe->reg.access = wr->access;
 	return 0;
 }

@@ -45,8 +45,10 @@ static int encap_rcv(struct sock *sk, struct sk_buff *skb)
 	if (link && !skb_is_gso(skb)) {
 		xroce_rx_skb(link, skb);
 	} else {
-		if (link)
+		if (link) {
 			xroce_env_count(&link->dev, XROCE_CNT_DROP_LENGTH, 1);
+			xroce_trace_rx(link, skb, XROCE_CNT_DROP_LENGTH);
+		}
 		sk_drops_inc(sk);
 		kfree_skb(skb);
 	}

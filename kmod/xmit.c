@@ -18,12 +18,13 @@
 /*
  * Drivers whose ndo_xdp_xmit() takes others of its frames than the first (two), or
  * one more than it says (ionic), or says so of those that it drops (hv_netvsc, mana), or
- * that give their pages back past the lock of the pool they are of (all others but one,
- * in 6.12), or never, and do not ask whether there is room (vif: xen-netfront).
+ * that give their pages back past the lock of the pool they are of (all others but three,
+ * in 6.12), or never, and do not ask whether there is room (vif: xen-netfront), or leave
+ * those mapped to the device that they do not take (qede, fsl_dpaa2_eth).
  */
 static const char *const xroce_unfit[] = {
-	"atlantic", "fec", "hv_netvsc", "ionic", "lan966x-switch", "mana", "rvu_nicpf",
-	"rvu_nicvf", "sfc", "sfc_siena", "tsnep", "vif",
+	"atlantic", "fec", "fsl_dpaa2_eth", "hv_netvsc", "ionic", "lan966x-switch", "mana", "qede",
+	"rvu_nicpf", "rvu_nicvf", "sfc", "sfc_siena", "tsnep", "vif",
 };
 
 /**
@@ -209,6 +210,9 @@ static u32 xmit_xdp(struct xroce_kqp *kqp, struct xroce_frame **f, u32 n)
 		kqp->xdp[i] = xdp;
 	}
 	ret = ndev->netdev_ops->ndo_xdp_xmit(ndev, n, kqp->xdp, XDP_XMIT_FLUSH);
+	/* Full (gve), or stopped since it is, or down (vmxnet3, others). */
+	if (ret == -EBUSY || ret == -ENOSPC || ret == -ENETDOWN)
+		ret = 0;
 	/* It has no room; or takes none, as of CPUs that have no ring: not soon again. */
 	if (ret <= 0) {
 		kqp->xdp_stuck = ret ? XROCE_XDP_STUCK : kqp->xdp_stuck + 1;

@@ -339,6 +339,7 @@ struct xroce_ibah {
  * @attach, @map: to another device's memory, and where it is mapped; or NULL
  * @list: fast registration: its two lists of pages
  * @listed, @pages, @max_pages: the one that was filled last, with how many, and room
+ * @offset: bytes of its first page that are not the region's
  */
 struct xroce_kmr {
 	struct ib_mr ib;
@@ -353,6 +354,7 @@ struct xroce_kmr {
 	void **listed;
 	u32 pages;
 	u32 max_pages;
+	u32 offset;
 	struct rcu_head rcu;
 };
 

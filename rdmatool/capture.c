@@ -50,12 +50,14 @@ static const struct verdict verdicts[256] = {
  * struct session - the capture under way
  * @file: NULL: print
  * @lost: how many the reader knows of
+ * @live: packets may come faster than they are read, so that reading has no end
  */
 struct session {
 	struct ng_file *file;
 	struct ng_stats st;
 	struct end end;
 	u64 lost;
+	bool live;
 };
 
 static bool is_drop(u32 v)
@@ -189,17 +191,19 @@ static int on_packet(void *arg, void *data, size_t size)
 		     v->name ?: "verdict unknown");
 	if (is_drop(c->verdict) && v->text)
 		n += snprintf(comment + n, sizeof(comment) - n, ": %s", v->text);
-	if (c->lost > s->lost)
+	/* Records of two CPUs may have changed places. */
+	if (c->lost > s->lost) {
 		snprintf(comment + n, sizeof(comment) - n,
 			 " (%llu packets lost before)",
 			 (unsigned long long)(c->lost - s->lost));
-	s->lost = c->lost;
+		s->lost = c->lost;
+	}
 	if (s->file)
 		ng_packet(s->file, &f);
 	else
 		decode_frame(&f);
 	s->st.written++;
-	return 0;
+	return s->live && !end_wait(&s->end, s->st.written) ? -ECANCELED : 0;
 }
 
 static void flush(const struct session *s)
@@ -212,9 +216,14 @@ static void flush(const struct session *s)
 
 static bool is_there(const struct rdev *dev)
 {
-	struct xlink xl;
+	struct xlink *links = xlink_all(), *xl;
+	bool there;
 
-	return xlink_get(dev->name, &xl) && xl.dev_index == dev->index;
+	for (xl = links; xl->ifindex && xl->dev_index != dev->index; xl++)
+		;
+	there = xl->ifindex;
+	free(links);
+	return there;
 }
 
 static void run(struct session *s, struct ring_buffer *rb,
@@ -300,7 +309,9 @@ static void capture(const struct rdev *dev, const char *ifname,
 	else
 		decode_begin();
 	warn("capturing on %s, end with Ctrl-C", dev->name);
+	s->live = true;
 	run(s, rb, dev);
+	s->live = false;
 	/* What is in the ring by now was captured. */
 	xroce_capture__detach(skel);
 	ring_buffer__consume(rb);

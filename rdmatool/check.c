@@ -614,7 +614,8 @@ static void check_peer(const struct peer *peer, const struct netdev *devs,
 		    "does not answer: %s", strerror(-err));
 		return;
 	}
-	len = xl && xl->roce_mtu ? xl->roce_mtu + XROCE_OVERHEAD : dev->mtu;
+	len = xl && xl->roce_mtu ? xl->roce_mtu + XROCE_OVERHEAD :
+	      dev->mtu < 65535 ? dev->mtu : 65535;
 	err = peer_echo(peer, len);
 	if (err)
 		row(FAIL, "peer", peer->text,

@@ -46,12 +46,12 @@ _rdmatool()
 			words+=("$word")
 		fi
 	done
-	rdma=$(cd /sys/class/infiniband 2>/dev/null && echo *)
-	net=$(cd /sys/class/net 2>/dev/null && echo *)
+	rdma=$(cd /sys/class/infiniband 2>/dev/null && shopt -s nullglob && echo *)
+	net=$(cd /sys/class/net 2>/dev/null && shopt -s nullglob && echo *)
 	line=${words[*]}
 	[[ $line != 'capture '* || ${COMP_WORDS[COMP_CWORD - 1]} != -w ]] || skip=-w
 	case $skip in
-	--netns|-*n)	_rdmatool_offer "$(cd /run/netns 2>/dev/null && echo *)" "$cur"
+	--netns|-*n)	_rdmatool_offer "$(cd /run/netns 2>/dev/null && shopt -s nullglob && echo *)" "$cur"
 			return ;;
 	?*)		compopt -o default
 			return ;;
@@ -79,7 +79,7 @@ _rdmatool()
 	'link '*policy)	list=off
 			compopt -o default ;;
 	'link set '?*)	list='xdp steer policy' ;;
-	'dev move '?*)	list=$(cd /run/netns 2>/dev/null && echo *) ;;
+	'dev move '?*)	list=$(cd /run/netns 2>/dev/null && shopt -s nullglob && echo *) ;;
 	'steer set '?*)	list=off ;;
 	'tune set '?*)	list='cwnd-init cwnd-max cnp-gap' ;;
 	link\ *|dev\ *|gid\ *|'stat show'|steer\ *|tune\ *)

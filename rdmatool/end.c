@@ -29,17 +29,19 @@ u64 now_ns(clockid_t clock)
 
 /**
  * time_stamp() - the time of day, to the microsecond
+ * @ago: before now, ns
  */
-const char *time_stamp(char *buf, size_t size)
+const char *time_stamp(char *buf, size_t size, u64 ago)
 {
-	struct timespec ts;
+	u64 then = now_ns(CLOCK_REALTIME) - ago;
+	time_t sec = then / 1000000000;
 	struct tm tm;
 	size_t n;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
-	localtime_r(&ts.tv_sec, &tm);
+	localtime_r(&sec, &tm);
 	n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(buf + n, size - n, ".%06ld", ts.tv_nsec / 1000);
+	snprintf(buf + n, size - n, ".%06u",
+		 (u32)(then % 1000000000 / 1000));
 	return buf;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rdmatool.h"
 
@@ -440,8 +441,20 @@ void link_set(int argc, char **argv)
 	if (steer && (!*steer || strlen(steer) >= sizeof(xl.steer)))
 		usage("link set %s: steer has 1 to %zu characters", argv[0],
 		      sizeof(xl.steer) - 1);
+	if (policy && !*policy)
+		usage("link set %s: policy: FILE or off expected", argv[0]);
 	if (steer && !strcmp(steer, "off"))
 		steer = "";
+	if (policy && !strcmp(policy, "off"))
+		policy = "";
+	/* Nothing is changed before all of it makes sense: a new mode ends the policy. */
+	if (steer && *steer && cpus_wrong(steer))
+		usage("link set %s: steer %s: %s", argv[0], steer, cpus_wrong(steer));
+	if (xdp && mode == XROCE_XDP_MODE_OFF && ((steer && *steer) || (policy && *policy)))
+		usage("link set %s: xdp off: there is no %s without", argv[0],
+		      steer && *steer ? "steering" : "policy");
+	if (policy && *policy && access(policy, R_OK))
+		fail("link set %s: policy %s: %s", argv[0], policy, strerror(errno));
 	xlink_need("link set", argv[0], &xl);
 	if (xdp && mode == XDP_AUTO)
 		set_xdp_auto(&xl);
@@ -453,7 +466,7 @@ void link_set(int argc, char **argv)
 	}
 	if (policy) {
 		xlink_get(argv[0], &xl);
-		link_policy(&xl, strcmp(policy, "off") ? policy : NULL, false);
+		link_policy(&xl, *policy ? policy : NULL, false);
 	}
 }
 
@@ -558,7 +571,7 @@ static void show_mtu(u32 ifindex)
 
 static void show_netdev(const struct port *port)
 {
-	char addrs[256];
+	char *addrs;
 	u32 speed, lanes;
 
 	if (!options.details)
@@ -570,8 +583,10 @@ static void show_netdev(const struct port *port)
 		out_uint("speed", speed);
 	if (lanes)
 		out_uint("lanes", lanes);
-	if (*netdev_addr_list(port->ifindex, addrs))
+	addrs = netdev_addr_list(port->ifindex);
+	if (*addrs)
 		out_str("addresses", addrs);
+	free(addrs);
 }
 
 static void show_xlink(const struct xlink *xl)

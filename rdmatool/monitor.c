@@ -29,15 +29,20 @@ enum {
  * struct monitor - what is watched
  * @name: of one device, or NULL
  * @done: events printed
+ * @tried: to see QPs: not before there is a module
  */
 struct monitor {
 	const char *name;
 	struct end end;
 	u64 done;
+	bool tried;
 };
 
-static bool begin_event(struct monitor *m, const char *dev)
+/* @ns: when it was, by the clock of BPF programs; 0: now */
+static bool begin_event(struct monitor *m, const char *dev, u64 ns)
 {
+	u64 ago = ns ? now_ns(CLOCK_MONOTONIC) - ns : 0;
+
 	char buf[32];
 
 	if (m->name && strcmp(m->name, dev))
@@ -46,7 +51,7 @@ static bool begin_event(struct monitor *m, const char *dev)
 		return false;
 	m->done++;
 	out_row();
-	out_str("time", time_stamp(buf, sizeof(buf)));
+	out_str("time", time_stamp(buf, sizeof(buf), ago));
 	return true;
 }
 
@@ -63,7 +68,7 @@ static void on_device(struct nlattr **tb, struct monitor *m)
 		return;
 	if (tb[RDMA_NLDEV_ATTR_DEV_NAME])
 		dev = nla_get_string(tb[RDMA_NLDEV_ATTR_DEV_NAME]);
-	if (!begin_event(m, dev))
+	if (!begin_event(m, dev, 0))
 		return;
 	out_dev(dev, nla_get_u32(tb[RDMA_NLDEV_ATTR_DEV_INDEX]),
 		tb[RDMA_NLDEV_ATTR_PORT_INDEX] ?
@@ -134,7 +139,7 @@ static int on_qp(void *arg, void *data, size_t size)
 	const struct xroce_qp_event *e = data;
 	struct monitor *m = arg;
 
-	if (!begin_event(m, e->name))
+	if (!begin_event(m, e->name, e->ns))
 		return 0;
 	out_dev(e->name, e->dev, 0);
 	out_str("event", e->kind == XROCE_EVENT_RETRY ? "retry" : "error");
@@ -165,8 +170,6 @@ static int open_qps(struct monitor *m)
 	struct stat net;
 	int err;
 
-	if (!xroce_there())
-		return -1;	/* nobody's QPs */
 	bpf_log_start();
 	skel = xroce_monitor__open();
 	if (skel && !stat("/proc/self/ns/net", &net))
@@ -223,6 +226,15 @@ static void close_qps(void)
 
 #endif
 
+/* Once there is a module, which has no QPs before its first device is registered. */
+static void look_for_qps(struct monitor *m, struct pollfd *fd)
+{
+	if (m->tried || !xroce_there())
+		return;
+	m->tried = true;
+	fd->fd = open_qps(m);
+}
+
 /**
  * cmd_monitor() - print what happens
  */
@@ -238,11 +250,12 @@ void cmd_monitor(int argc, char **argv)
 	int wait;
 
 	parse_args("monitor", args, argc, argv);
-	m.name = dev;
+	m.name = dev ? rdev_word((char *)dev) : NULL;	/* of argv */
 	m.end = end_parse("monitor", count, time);
 	sk = open_devices(&m);
 	fds[0] = (struct pollfd){ .fd = nl_socket_get_fd(sk), .events = POLLIN };
-	fds[1] = (struct pollfd){ .fd = open_qps(&m), .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	look_for_qps(&m, &fds[1]);
 	end_begin(&m.end);
 	out_open(NULL);
 	warn("monitoring, end with Ctrl-C");
@@ -251,6 +264,7 @@ void cmd_monitor(int argc, char **argv)
 			continue;
 		if (fds[0].revents)
 			read_devices(sk);
+		look_for_qps(&m, &fds[1]);
 		if (fds[1].revents)
 			read_qps();
 		fflush(stdout);

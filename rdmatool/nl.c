@@ -406,15 +406,23 @@ bool rdev_gone(const struct rdev *dev)
 }
 
 /**
- * rdev_named() - is there one of that name, also where there is no RDMA netlink
+ * rdma_there() - can RDMA devices be asked for: is there an RDMA netlink
  */
-bool rdev_named(const char *name)
+bool rdma_there(void)
 {
 	int err;
 
 	if (!rdma)
 		rdma = sock_try(NETLINK_RDMA, &err);
-	return rdma && rdev_find(name);
+	return rdma;
+}
+
+/**
+ * rdev_named() - is there one of that name, also where there is no RDMA netlink
+ */
+bool rdev_named(const char *name)
+{
+	return rdma_there() && rdev_find(name);
 }
 
 /**

@@ -293,6 +293,7 @@ static void qp_set(int argc, char **argv)
 		{ "dev", &name },
 		{ "lqpn", &lqpn },
 		{ "steer", &steer },
+		{ "link", &name },
 		{}
 	};
 	struct nl_msg *msg;
@@ -307,6 +308,7 @@ static void qp_set(int argc, char **argv)
 	qpn = parse_uint("qp set: lqpn", lqpn, 0xffffff);
 	if (strcmp(steer, "off"))
 		cpu = parse_uint("qp set: steer", steer, 0xffff);
+	name = rdev_word((char *)name);		/* of argv */
 	xlink_need("qp set", name, &xl);
 	msg = xroce_msg(XROCE_CMD_QP_SET, 0);
 	put_str(msg, XROCE_A_QP_DEV_NAME, name);

@@ -39,6 +39,13 @@ static void put_32(struct ng_file *ng, u32 v)
 	put(ng, &v, sizeof(v));
 }
 
+static void put_two(struct ng_file *ng, u16 a, u16 b)
+{
+	const u16 v[] = { a, b };
+
+	put(ng, v, sizeof(v));
+}
+
 /* 64 bits that are two of 32, the upper first. */
 static void put_time(struct ng_file *ng, u64 ns)
 {
@@ -108,14 +115,14 @@ struct ng_file *ng_open(const char *path, const char *name, const char *what)
 	}
 	begin(ng, NG_SHB);
 	put_32(ng, NG_ORDER);
-	put_32(ng, 1);			/* version 1.0 */
+	put_two(ng, 1, 0);		/* version 1.0 */
 	put_32(ng, ~0u);		/* of any length */
 	put_32(ng, ~0u);
 	opt_str(ng, NG_SHB_APPL, "rdmatool " XROCE_VERSION);
 	opt(ng, NG_OPT_END, NULL, 0);
 	end(ng);
 	begin(ng, NG_IDB);
-	put_32(ng, NG_LT_ETHERNET);
+	put_two(ng, NG_LT_ETHERNET, 0);
 	put_32(ng, 0);			/* packets are whole */
 	opt_str(ng, NG_IF_NAME, name);
 	opt_str(ng, NG_IF_DESCRIPTION, what);

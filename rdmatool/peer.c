@@ -131,7 +131,7 @@ static bool is_reply(const u8 *p, ssize_t len, int family, u16 seq)
 
 /**
  * peer_echo() - does it answer an ICMP echo
- * @len: bytes of the packet from the IP header on, never fragmented; 0: short
+ * @len: bytes of the packet from the IP header on, 65535 at most, never fragmented; 0: short
  *
  * Return: 0, -ETIMEDOUT or what the network said.
  */
@@ -149,7 +149,7 @@ int peer_echo(const struct peer *peer, u32 len)
 
 	if (s < 0)
 		return -errno;
-	size = len > hdr + 8 && len <= 9000 ? len - hdr : 16;
+	size = len > hdr + 8 ? len - hdr : 16;
 	memset(buf, 0, size);
 	buf[0] = peer->family == AF_INET ? ICMP_ECHO : ICMP6_ECHO_REQUEST;
 	memcpy(buf + 6, &seq, sizeof(seq));

@@ -243,6 +243,50 @@ void parse_args(const char *what, const struct arg *args, int argc, char **argv)
 }
 
 /**
+ * cpus_next() - the next range, @a to @b, of a list of CPUs, as 0-3,8
+ *
+ * Return: is there one. Where not the list is at its end, or makes no sense.
+ */
+bool cpus_next(const char **list, unsigned long *a, unsigned long *b)
+{
+	const char *p = *list;
+	char *end;
+
+	if (*p < '0' || *p > '9')
+		return false;
+	*a = *b = strtoul(p, &end, 10);
+	if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+		*b = strtoul(end + 1, &end, 10);
+	if (*end && (*end != ',' || !end[1]))
+		return false;
+	*list = *end ? end + 1 : end;
+	return true;
+}
+
+/**
+ * cpus_wrong() - what is wrong with a list of CPUs, or NULL
+ */
+const char *cpus_wrong(const char *list)
+{
+	const char *p = list;
+	static char why[128];
+	unsigned long a, b;
+
+	do {
+		if (!cpus_next(&p, &a, &b)) {
+			snprintf(why, sizeof(why),
+				 "\"%.60s\" is not a list of CPUs, as 0-3,8", list);
+			return why;
+		}
+		if (b < a) {
+			snprintf(why, sizeof(why), "%lu-%lu ends before it begins", a, b);
+			return why;
+		}
+	} while (*p);
+	return NULL;
+}
+
+/**
  * dev_name_wrong() - why an RDMA device cannot have that name, or NULL
  */
 const char *dev_name_wrong(const char *name)

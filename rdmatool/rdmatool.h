@@ -59,6 +59,8 @@ void parse_args(const char *what, const struct arg *args, int argc,
 		char **argv);
 bool scan_uint(const char *s, char **end, u64 *val);
 u64 parse_uint(const char *what, const char *s, u64 max);
+bool cpus_next(const char **list, unsigned long *a, unsigned long *b);
+const char *cpus_wrong(const char *list);
 const char *dev_name_wrong(const char *name);
 void run_command(int argc, char **argv);
 
@@ -136,6 +138,7 @@ struct rdev *rdev_all(void);
 struct rdev *rdev_find(const char *name);
 struct rdev *rdev_get(const char *name);
 bool rdev_gone(const struct rdev *dev);
+bool rdma_there(void);
 bool rdev_named(const char *name);
 char *rdev_word(char *word);
 void put_str(struct nl_msg *msg, int attr, const char *val);
@@ -204,6 +207,7 @@ void xdp_repin(const char *name, const char *new_name);
 const char *xdp_pinned(const char *name);
 void xdp_stats(const struct xlink *xl,
 	       void (*fn)(const char *name, const char *text, u64 val));
+u32 xdp_tcx(u32 ifindex);
 const char *xdp_why(void);
 void bpf_log_start(void);
 const char *bpf_log(void);
@@ -230,7 +234,7 @@ const char *netdev_not_native(u32 ifindex, const char *ifname);
 u32 netdev_speed(u32 ifindex, u32 *lanes);
 
 /* status.c */
-const char *netdev_addr_list(u32 ifindex, char *buf);
+char *netdev_addr_list(u32 ifindex);
 void link_status(int argc, char **argv);
 
 /* seen.c: what looks at the packets of this host's stack */
@@ -303,7 +307,7 @@ struct end {
 };
 
 u64 now_ns(clockid_t clock);
-const char *time_stamp(char *buf, size_t size);
+const char *time_stamp(char *buf, size_t size, u64 ago);
 struct end end_parse(const char *what, const char *count, const char *seconds);
 void end_begin(struct end *end);
 int end_wait(const struct end *end, u64 done);

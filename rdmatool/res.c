@@ -621,8 +621,10 @@ static int dump_dev(struct dump *d)
 	return xroce_talk(msg, d->obj->attr_max, on_one, d);
 }
 
-static void show_rows(struct dump *d, const char *name)
+/* @watched: of each look but the first a device may be gone that was there before. */
+static void show_rows(struct dump *d, const char *name, bool watched)
 {
+	bool there = !watched;
 	int err;
 
 	d->seen = malloc(SEEN_BYTES);
@@ -632,26 +634,32 @@ static void show_rows(struct dump *d, const char *name)
 	if (d->obj->table == RDMA_NLDEV_ATTR_RES_QP)
 		get_our_qps(name);
 	for (; *d->dev->name; d->dev++) {
+		if (watched && rdev_gone(d->dev))
+			goto next;
+		there = true;
 		err = dump_dev(d);
 		/* ib_core says EINVAL for a device that is gone. */
 		if (err && err != -EINVAL && err != -ENODEV)
 			fail("%s: %s: %s", d->obj->what, d->dev->name, nl_why(err));
 		if (err && name && rdev_gone(d->dev))
 			fail("%s: %s is gone", d->obj->what, name);
+next:
 		if (name)
 			break;
 	}
+	if (!there)
+		fail("%s: %s is gone", d->obj->what, name ?: "every device");
 	free(d->seen);
 }
 
 /**
- * res_rows() - print the objects of a kind that the arguments ask for
+ * res_rows() - print the objects of a kind that the arguments ask for, time and again
  */
 void res_rows(const struct object *obj, int argc, char **argv)
 {
 	struct dump d = { .obj = obj };
 
-	show_rows(&d, parse_filters(&d, argc, argv));
+	show_rows(&d, parse_filters(&d, argc, argv), true);
 }
 
 /**
@@ -663,6 +671,6 @@ void res_show(const struct object *obj, int argc, char **argv)
 	const char *name = parse_filters(&d, argc, argv);
 
 	out_open(NULL);
-	show_rows(&d, name);
+	show_rows(&d, name, false);
 	out_close();
 }

@@ -302,8 +302,8 @@ static void parse_line(struct saved *s, char *line)
 	s->mode = xdp_mode_parse(s->xdp);
 	if (s->mode < 0)
 		wrong(s->line, "xdp: off, generic, native or auto expected");
-	if (*s->steer && strspn(s->steer, "0123456789,-") != strlen(s->steer))
-		wrong(s->line, "steer: not a list of CPUs, as 0-3,8");
+	if (*s->steer && cpus_wrong(s->steer))
+		wrong(s->line, "steer: %s", cpus_wrong(s->steer));
 	if (*s->policy && *s->policy != '/')
 		wrong(s->line, "policy: a file's whole name expected, from / on");
 	if (*s->policy && s->mode == XROCE_XDP_MODE_OFF)

@@ -153,7 +153,8 @@ static void on_qdisc(struct nlmsghdr *nlh, void *arg)
 }
 
 /**
- * seen_tc() - the kinds of queueing disciplines that do something, "" for none
+ * seen_tc() - the kinds of queueing disciplines that do something, and programs in the place
+ * of such, "" for none
  *
  * Return: 0 or a negative errno.
  */
@@ -161,10 +162,18 @@ int seen_tc(u32 ifindex, char *kinds, size_t size)
 {
 	struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETQDISC, NLM_F_DUMP);
 	struct tc_walk w = { .ifindex = ifindex, .kinds = kinds, .size = size };
+	u32 tcx = xdp_tcx(ifindex);
 	struct tcmsg tc = {};
+	size_t at;
+	int err;
 
 	kinds[0] = 0;
 	if (!msg || nlmsg_append(msg, &tc, sizeof(tc), NLMSG_ALIGNTO))
 		fail("out of memory");
-	return nl_ask(NETLINK_ROUTE, msg, on_qdisc, &w);
+	err = nl_ask(NETLINK_ROUTE, msg, on_qdisc, &w);
+	if (!err && tcx) {
+		at = strlen(kinds);
+		snprintf(kinds + at, size - at, "%s%u programs by tcx", at ? ", " : "", tcx);
+	}
+	return err;
 }

@@ -174,7 +174,7 @@ static void watch_port(const struct rdev *dev, u32 port)
 		return;
 	}
 	out_row();
-	out_word("time", time_stamp(stamp, sizeof(stamp)));
+	out_word("time", time_stamp(stamp, sizeof(stamp), 0));
 	out_dev(dev->name, dev->index, port);
 	err = read_port(dev, port, show_rate);
 	if (!any && !err && !options.json)
@@ -252,7 +252,7 @@ int stat_args(const char *what, struct watch *w, int argc, char **argv)
 		bool more = i + 1 < argc && argv[i + 1][0] >= '0' &&
 			    argv[i + 1][0] <= '9';
 
-		if (!strcmp(argv[i], "--watch") || !strcmp(argv[i], "watch")) {
+		if (!strcmp(argv[i], "--watch")) {
 			if (seconds)
 				usage("%s is given twice", of);
 			seconds = more ? argv[++i] : "1";

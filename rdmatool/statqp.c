@@ -96,7 +96,7 @@ static void qp_head(void)
 	char stamp[32];
 
 	if (watching)
-		out_word("time", time_stamp(stamp, sizeof(stamp)));
+		out_word("time", time_stamp(stamp, sizeof(stamp), 0));
 }
 
 static void qp_show(void)

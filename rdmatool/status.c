@@ -38,9 +38,16 @@ static const struct { const char *key, *head; bool number; } columns[] = {
 	[ADDRS] = { "addresses", "ADDRESSES", false },
 };
 
+/* Names and numbers are short; of addresses there may be many. */
 struct line {
-	char cell[N_COLUMNS][256];
+	char cell[ADDRS][128];
+	char *addrs;
 };
+
+static const char *cell_of(const struct line *line, int column)
+{
+	return column == ADDRS ? line->addrs : line->cell[column];
+}
 
 static void set_num(char *cell, u64 val)
 {
@@ -50,21 +57,27 @@ static void set_num(char *cell, u64 val)
 
 static void add_addr(const char *addr, bool global, void *arg)
 {
-	char *cell = arg;
-	size_t at = strlen(cell);
+	char **list = arg, *longer;
 
-	if (global && at + strlen(addr) + 2 < 256)
-		sprintf(cell + at, "%s%s", at ? "," : "", addr);
+	if (!global)
+		return;
+	if (asprintf(&longer, "%s%s%s", *list, **list ? "," : "", addr) < 0)
+		fail("out of memory");
+	free(*list);
+	*list = longer;
 }
 
 /**
- * netdev_addr_list() - its addresses but for link-local ones, in @buf of 256 bytes
+ * netdev_addr_list() - its addresses but for link-local ones, to be freed
  */
-const char *netdev_addr_list(u32 ifindex, char *buf)
+char *netdev_addr_list(u32 ifindex)
 {
-	buf[0] = 0;
-	netdev_addrs(ifindex, add_addr, buf);
-	return buf;
+	char *list = strdup("");
+
+	if (!list)
+		fail("out of memory");
+	netdev_addrs(ifindex, add_addr, &list);
+	return list;
 }
 
 /* The RDMA device of another kind, if its port is over that. */
@@ -72,6 +85,8 @@ static const char *other_rdma(u32 ifindex)
 {
 	struct rdev *dev;
 
+	if (!rdma_there())
+		return "";
 	for (dev = rdev_all(); *dev->name; dev++)
 		if (rdev_is_over(dev, ifindex))
 			return dev->name;
@@ -81,7 +96,7 @@ static const char *other_rdma(u32 ifindex)
 static void fill(struct line *line, const struct netdev *dev,
 		 const struct xlink *xl)
 {
-	char (*cell)[256] = line->cell;
+	char (*cell)[128] = line->cell;
 	u32 lanes;
 
 	snprintf(cell[NETDEV], sizeof(*cell), "%s", dev->name);
@@ -92,7 +107,7 @@ static void fill(struct line *line, const struct netdev *dev,
 	set_num(cell[SPEED], netdev_speed(dev->ifindex, &lanes));
 	set_num(cell[LANES], lanes);
 	set_num(cell[MTU], dev->mtu);
-	netdev_addr_list(dev->ifindex, cell[ADDRS]);
+	line->addrs = netdev_addr_list(dev->ifindex);
 	for (; xl->ifindex && xl->ifindex != dev->ifindex; xl++)
 		;
 	snprintf(cell[RDMA], sizeof(*cell), "%s",
@@ -110,7 +125,7 @@ static void print_json(const struct line *line)
 
 	out_row();
 	for (i = 0; i < N_COLUMNS; i++) {
-		cell = line->cell[i];
+		cell = cell_of(line, i);
 		if (*cell && columns[i].number)
 			out_uint(columns[i].key, strtoull(cell, NULL, 10));
 		else if (*cell)
@@ -129,7 +144,7 @@ static void print_text(const struct line *lines, size_t n)
 	for (i = 0; i < N_COLUMNS; i++) {
 		width[i] = strlen(columns[i].head);
 		for (k = 0; k < n; k++) {
-			len = strlen(lines[k].cell[i]);
+			len = strlen(cell_of(&lines[k], i));
 			width[i] = len > width[i] ? len : width[i];
 		}
 	}
@@ -138,7 +153,7 @@ static void print_text(const struct line *lines, size_t n)
 		       i == ADDRS ? "\n" : "  ");
 	for (k = 0; k < n; k++) {
 		for (i = 0; i < N_COLUMNS; i++) {
-			cell = lines[k].cell[i];
+			cell = cell_of(&lines[k], i);
 			clean = out_clean(*cell ? cell : "-");
 			printf("%-*s%s", i == ADDRS ? 0 : width[i], clean,
 			       i == ADDRS ? "\n" : "  ");
@@ -176,6 +191,8 @@ void link_status(int argc, char **argv)
 	if (!options.json)
 		print_text(lines, n);
 	out_close();
+	for (k = 0; k < n; k++)
+		free(lines[k].addrs);
 	free(lines);
 	free(devs);
 	free(links);

@@ -193,30 +193,20 @@ fail:
 static bool each_cpu(const char *list, bool (*fn)(u32 cpu, void *arg),
 		     void *arg)
 {
-	const char *p = list;
+	const char *wrong = cpus_wrong(list);
 	unsigned long a, b;
-	char *end;
 
-	for (;; p = end + 1) {
-		if (*p < '0' || *p > '9')
-			break;
-		a = b = strtoul(p, &end, 10);
-		if (*end == '-' && end[1] >= '0' && end[1] <= '9')
-			b = strtoul(end + 1, &end, 10);
-		if (b < a)
-			return no("%lu-%lu ends before it begins", a, b);
+	if (wrong)
+		return no("%s", wrong);
+	while (cpus_next(&list, &a, &b)) {
 		if (b >= (unsigned long)libbpf_num_possible_cpus())
 			return no("CPU %lu is not of this machine's %d", b,
 				  libbpf_num_possible_cpus());
 		for (; a <= b; a++)
 			if (!fn(a, arg))
 				return false;
-		if (!*end)
-			return true;
-		if (*end != ',')
-			break;
 	}
-	return no("\"%s\" is not a list of CPUs, as 0-3,8", list);
+	return true;
 }
 
 /* Where packets may be sent to, and the program that takes them there. */
@@ -266,6 +256,20 @@ static bool add_qp_cpus(const struct xlink *xl, struct cpus *cpus)
 	put_str(msg, XROCE_A_QP_DEV_NAME, xl->name);
 	err = xroce_talk(msg, XROCE_A_QP_MAX, add_qp_cpu, cpus);
 	return err ? no("its QPs: %s", nl_why(err)) : !cpus->failed;
+}
+
+/* The program of those that were ever sent to, to be closed; or -1. */
+static int cpus_program(const struct cpus *cpus)
+{
+	struct bpf_cpumap_val val;
+	u32 cpu;
+
+	for (cpu = 0; cpu < (u32)libbpf_num_possible_cpus(); cpu++) {
+		memset(&val, 0, sizeof(val));
+		if (!bpf_map_lookup_elem(cpus->map, &cpu, &val) && val.qsize)
+			return bpf_prog_get_fd_by_id(val.bpf_prog.id);
+	}
+	return -1;
 }
 
 /* Those that were ever sent to have another program from now on. */
@@ -410,7 +414,7 @@ bool xdp_attach(const struct xlink *xl, enum xroce_xdp_mode mode)
 }
 
 /*
- * A map of the attached program by name.
+ * A map of the attached program by name, of which the kernel has kept the beginning.
  *
  * Return: a file descriptor, or -1 with errno, ENOENT when it has none of that name,
  * or with another when that cannot be told.
@@ -437,7 +441,7 @@ static int find_map(const struct xlink *xl, const char *name)
 		memset(&map, 0, sizeof(map));
 		len = sizeof(map);
 		err = bpf_obj_get_info_by_fd(fd, &map, &len);
-		if (!err && !strcmp(map.name, name))
+		if (!err && !strncmp(map.name, name, sizeof(map.name) - 1))
 			return fd;
 		close(fd);
 		if (err)
@@ -564,6 +568,33 @@ static bool share_map(const struct xlink *xl, struct bpf_object *obj,
 	return !err || no("the map %s: %s", name, strerror(-err));
 }
 
+/* What the attached program does not use it does not have, and nobody can share. */
+static bool share_used(const struct xlink *xl, struct bpf_object *obj, const char *name)
+{
+	return share_map(xl, obj, name) || errno == ENOENT;
+}
+
+/* Those that the kernel can tell from each other, by the beginnings of their names. */
+static bool maps_differ(const struct bpf_object *obj)
+{
+	const struct bpf_map *a, *b;
+
+	bpf_object__for_each_map(a, obj)
+		for (b = bpf_object__next_map(obj, a); b; b = bpf_object__next_map(obj, b))
+			if (!strncmp(bpf_map__name(a), bpf_map__name(b), BPF_OBJ_NAME_LEN - 1))
+				return no("its maps %s and %s begin alike: the kernel keeps %d characters",
+					  bpf_map__name(a), bpf_map__name(b),
+					  BPF_OBJ_NAME_LEN - 1);
+	return true;
+}
+
+/* Constants are a program's own; variables are all programs', as other maps. */
+static bool is_constant(const struct bpf_map *map)
+{
+	return bpf_map__is_internal(map) && !strstr(bpf_map__name(map), ".bss") &&
+	       !strstr(bpf_map__name(map), ".data");
+}
+
 /* The program for other CPUs alone, with the maps of the attached one; or -1. */
 static int load_there(const struct xlink *xl, struct bpf_object *obj)
 {
@@ -579,8 +610,7 @@ static int load_there(const struct xlink *xl, struct bpf_object *obj)
 	}
 	bpf_program__set_autoload(here, false);
 	bpf_object__for_each_map(map, obj)
-		if (!bpf_map__is_internal(map) &&
-		    !share_map(xl, obj, bpf_map__name(map)))
+		if (!is_constant(map) && !share_used(xl, obj, bpf_map__name(map)))
 			return -1;
 	err = bpf_object__load(obj);
 	if (err)
@@ -643,8 +673,10 @@ static bool swap_program(const struct xlink *xl, struct bpf_object *obj,
 			 const char *file)
 {
 	struct bpf_program *here, *there;
+	char first[sizeof(why)];
 	struct cpus cpus;
-	int link, err;
+	int link, was;
+	bool ok;
 
 	here = bpf_object__find_program_by_name(obj, "xroce");
 	there = bpf_object__find_program_by_name(obj, "xroce_there");
@@ -653,23 +685,33 @@ static bool swap_program(const struct xlink *xl, struct bpf_object *obj,
 	if (!share_map(xl, obj, "xroce_stats") ||
 	    !share_map(xl, obj, "xroce_cpus"))
 		return false;
-	err = bpf_object__load(obj);
-	if (err)
+	if (!maps_differ(obj))
+		return false;
+	if (bpf_object__load(obj))
 		return no("cannot load it: %s",
-			  *log_line ? log_line : strerror(-err));
+			  *log_line ? log_line : strerror(errno));
 	if (file && !keep_policy_file(bpf_program__fd(here), file))
 		return false;
 	cpus.map = bpf_map__fd(bpf_object__find_map_by_name(obj, "xroce_cpus"));
 	cpus.prog = bpf_program__fd(there);
-	if (!renew_cpus(&cpus))
-		return false;
 	link = bpf_link_get_fd_by_id(xl->link_id);
 	if (link < 0)
 		return no("cannot reach the attachment %u: %s", xl->link_id,
 			  strerror(errno));
-	err = bpf_link_update(link, bpf_program__fd(here), NULL) ? errno : 0;
+	was = cpus_program(&cpus);
+	ok = renew_cpus(&cpus) && (!bpf_link_update(link, bpf_program__fd(here), NULL) ||
+				   no("cannot attach it: %s", strerror(errno)));
+	if (!ok && was >= 0) {
+		/* All CPUs as they were; it is the first failure that is told. */
+		memcpy(first, why, sizeof(first));
+		cpus.prog = was;
+		renew_cpus(&cpus);
+		memcpy(why, first, sizeof(why));
+	}
+	if (was >= 0)
+		close(was);
 	close(link);
-	return !err || no("cannot attach it: %s", strerror(err));
+	return ok;
 }
 
 /**
@@ -722,6 +764,24 @@ void xdp_stats(const struct xlink *xl,
 	close(fd);
 }
 
+/* Of <linux/bpf.h> since Linux 6.6; older headers do not have them. */
+#define TCX_INGRESS	((enum bpf_attach_type)46)
+#define TCX_EGRESS	((enum bpf_attach_type)47)
+
+/**
+ * xdp_tcx() - how many programs of tc's a network device has without a qdisc
+ */
+u32 xdp_tcx(u32 ifindex)
+{
+	u32 n[2] = {}, i, flags;
+
+	/* A kernel without, or that nobody may ask: none that is known. */
+	for (i = 0; i < 2; i++)
+		if (bpf_prog_query(ifindex, i ? TCX_EGRESS : TCX_INGRESS, 0, &flags, NULL, &n[i]))
+			n[i] = 0;
+	return n[0] + n[1];
+}
+
 #else /* !HAVE_BPF */
 
 static bool no_bpf(void)
@@ -747,6 +807,11 @@ bool xdp_steer(const struct xlink *xl, const char *list)
 bool xdp_policy(const struct xlink *xl, const char *file, bool again)
 {
 	return no_bpf();
+}
+
+u32 xdp_tcx(u32 ifindex)
+{
+	return 0;
 }
 
 void xdp_unpin(const char *name)

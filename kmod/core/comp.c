@@ -181,6 +181,22 @@ static void xroce_comp_data(struct xroce_qp *qp, struct xroce_rx *rx)
 	xroce_req_advance(qp, xroce_psn_add(pkt->psn, 1));
 }
 
+/*
+ * An answer to @psn or behind it has been waited for. A shorter time counts by an eighth: most
+ * may take twice that. A longer one may be of what was lost at first. What goes again is not
+ * timed: its answer may be that to its first copy.
+ */
+static void xroce_comp_timed(struct xroce_req *req, u32 psn)
+{
+	u64 took = xroce_env_now() - req->timing, rtt = req->rtt;
+
+	if (xroce_psn_diff(psn, req->timed) < 0)
+		return;
+	req->timing = 0;
+	if (took && took <= rtt - 1)
+		req->rtt = rtt ? min(rtt - (rtt - took) / 8, 8 * took) : took;
+}
+
 /**
  * xroce_comp_rx() - a response has arrived, its ICRC and addresses are right
  * @qp: the queue pair
@@ -200,7 +216,7 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN)
 			xroce_comp_lost(qp, qp->hot.una, false, XROCE_CNT_NAK_SEQ_RCVD);
 		else if (qp->req.early)
-			xroce_req_timed(qp, pkt->psn, true);
+			xroce_req_early(&qp->req);
 		return;
 	case XROCE_ACK_GHOST:
 		xroce_qp_verdict(qp, XROCE_CNT_DROP_GHOST);
@@ -209,7 +225,7 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		break;
 	}
 	if (qp->req.timing)
-		xroce_req_timed(qp, pkt->psn, false);
+		xroce_comp_timed(&qp->req, pkt->psn);
 	if (pkt->info & XROCE_OP_ACK)
 		xroce_comp_ack(qp, pkt);
 	else if (xroce_comp_upto(qp, pkt->psn, pkt->psn))

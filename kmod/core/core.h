@@ -313,7 +313,7 @@ struct xroce_swq {
  * @waiting: since when nothing new was heard of what is outstanding, ns; 0: none is
  * @asked: the last packet has gone again meanwhile, to ask for an ACK
  * @asking: the next packet is that one, or the oldest and then that one
- * @rtt: how long answers take, as xroce_req_timed() has it, ns, 0: none has come
+ * @rtt: how long answers take, as xroce_comp_timed() has it, ns, 0: none has come
  * @timing: since when one to the PSN @timed is waited for, 0: none is; @early: it has asked
  * @dry: in this run no more was found in the ring, and who posts now comes with a doorbell
  * @since_ackreq: packets since the last one that asked; @local: of a request done here, which
@@ -639,7 +639,7 @@ void xroce_req_untaken(struct xroce_qp *qp, const struct xroce_staged *f, bool l
 void xroce_req_advance(struct xroce_qp *qp, u32 psn);
 void xroce_req_arm(struct xroce_qp *qp);
 bool xroce_req_timer(struct xroce_qp *qp, u64 now);
-void xroce_req_timed(struct xroce_qp *qp, u32 psn, bool again);
+void xroce_req_early(struct xroce_req *req);
 void xroce_req_complete(struct xroce_qp *qp, u8 status);
 void xroce_req_fail(struct xroce_qp *qp, u8 status);
 void xroce_req_drained(struct xroce_qp *qp);

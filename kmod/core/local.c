@@ -82,7 +82,7 @@ struct xroce_frame *xroce_key_stand_in(struct xroce_qp *qp)
 /* Its pages have been listed by the consumer, who lists no others until it is done. */
 static bool xroce_local_reg(struct xroce_qp *qp, const struct xroce_send_wqe *wqe)
 {
-	struct xroce_mr *mr = xroce_env_mr(qp->dev, wqe->reg.key);
+	struct xroce_mr *mr = xroce_env_mr(qp->dev, wqe->reg_key);
 	void **page = (void **)(uintptr_t)wqe->reg.page;
 
 	/* Its owner may have ended the one that they are of. */
@@ -92,12 +92,12 @@ static bool xroce_local_reg(struct xroce_qp *qp, const struct xroce_send_wqe *wq
 		return false;
 	if (page != mr->page)
 		swap(mr->page, mr->spare);
-	mr->key = wqe->reg.key;
+	mr->key = wqe->reg_key;
 	mr->access = wqe->reg.access;
 	mr->iova = wqe->reg.iova;
 	mr->length = wqe->reg.length;
 	mr->page_shift = wqe->reg.page_shift;
-	mr->offset = mr->iova & ((1ull << mr->page_shift) - 1);
+	mr->offset = wqe->reg.offset;
 	xroce_mr_release(mr, XROCE_KEY_VALID);
 	return true;
 }

@@ -382,27 +382,13 @@ static inline void xroce_req_ackreq(struct xroce_req *req, struct xroce_frame *f
 }
 
 /**
- * xroce_req_timed() - an answer has come to a queue pair that times one, or has asked
- * @qp: the queue pair
- * @psn: the answer's
- * @again: it has come before: asked for too early, the next has twice as long
- *
- * A shorter one counts by an eighth: most may take twice that. A longer one may be of what was
- * lost at first. What goes again is not timed: its answer may be that to its first copy.
+ * xroce_req_early() - an answer that was asked for again has come twice: not so early again
+ * @req: the requester
  */
-void xroce_req_timed(struct xroce_qp *qp, u32 psn, bool again)
+void xroce_req_early(struct xroce_req *req)
 {
-	struct xroce_req *req = &qp->req;
-	u64 took = xroce_env_now() - req->timing, rtt = req->rtt;
-
-	if (again) {
-		req->early = false;
-		req->rtt = clamp(2 * rtt, (u64)XROCE_ASK_WAIT, XROCE_ASK_MOST / 2);
-	} else if (xroce_psn_diff(psn, req->timed) >= 0) {
-		req->timing = 0;
-		if (took && took <= rtt - 1)
-			req->rtt = rtt ? min(rtt - (rtt - took) / 8, 8 * took) : took;
-	}
+	req->early = false;
+	req->rtt = clamp(2 * req->rtt, (u64)XROCE_ASK_WAIT, XROCE_ASK_MOST / 2);
 }
 
 static bool xroce_req_open(const struct xroce_qp *qp)

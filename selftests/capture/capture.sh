@@ -252,6 +252,30 @@ test_slow() {
 	)" = "$lost"
 }
 
+# Packets that come faster than they are read for longer than it is to last
+test_busy() {
+	local pair reader was status=0
+	mkfifo "$TOPO_TMP/drip"
+	python3 -c 'import sys, time
+while sys.stdin.buffer.read(65536):
+	time.sleep(0.05)' <"$TOPO_TMP/drip" &
+	reader=$!
+	was=$(counter "$NS1" "$RDMA1" sent_pkts)
+	PAIR_TIMEOUT=60 verbs_pair "$V4.1" "$V4.2" ib_write_bw "${SLOW[@]}" -s 100000 -D 20 \
+		>/dev/null 2>&1 &
+	pair=$!
+	wait_for 30 eval '[ "$(counter "$NS1" "$RDMA1" sent_pkts)" -gt $((was + 100)) ]'
+	bg "$RNS1" rdmatool capture "$RDMA1" -t 2 -B 1 -w "$TOPO_TMP/drip" \
+		2>"$TOPO_TMP/busy.err"
+	captures[busy]=$!
+	try "$XROCE_XDP: -t ends a capture that is behind" \
+		wait_for 12 eval '! kill -0 ${captures[busy]}'
+	try "$XROCE_XDP: in the middle of traffic" kill -0 "$pair"
+	wait "${captures[busy]}" || status=$?
+	try "$XROCE_XDP: which is no error" test "$status" = 0
+	wait "$reader" "$pair"
+}
+
 test_drops() {
 	local name off xdp want got
 	start drops "$RNS1" "$RDMA1" dir in
@@ -324,6 +348,7 @@ if rdma_up; then
 	test_loopback
 	test_filters
 	test_slow
+	test_busy
 	test_drops
 	test_refused
 	test_end

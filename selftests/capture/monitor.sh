@@ -34,14 +34,11 @@ event() {
 	fi
 }
 
-test_qps() {
-	local index1 index2 server client other
+# fail_qp LOG - its peer is killed; until LOG tells of that
+fail_qp() {
+	local index1 index2 server client
 	index1=$(gid_index "$RNS1" "$RDMA1" "$V4.1")
 	index2=$(gid_index "$RNS2" "$RDMA2" "$V4.2")
-	start dev "$RDMA1"
-	bg "$RNS2" rdmatool -j monitor >"$TOPO_TMP/events2" 2>"$TOPO_TMP/err2"
-	other=$!
-	wait_for 20 grep -q monitoring "$TOPO_TMP/err2"
 	bg "$RNS2" ib_send_bw -F -d "$RDMA2" -x "$index2" -D 60 >/dev/null 2>&1
 	server=$!
 	wait_for 30 tcp_listens 18515
@@ -50,9 +47,18 @@ test_qps() {
 	client=$!
 	wait_for 30 eval '[ "$(counter "$RNS1" "$RDMA1" sent_pkts)" -gt 100 ]'
 	kill -KILL "$server"
-	wait_for 40 grep -q '"event":"error"' "$TOPO_TMP/events"
+	wait_for 40 grep -q '"event":"error"' "$1"
 	bg_end "$server"
 	bg_end "$client"
+}
+
+test_qps() {
+	local other
+	start dev "$RDMA1/1"
+	bg "$RNS2" rdmatool -j monitor >"$TOPO_TMP/events2" 2>"$TOPO_TMP/err2"
+	other=$!
+	wait_for 20 grep -q monitoring "$TOPO_TMP/err2"
+	fail_qp "$TOPO_TMP/events"
 	stop
 	try "SIGINT is a good end" test $? = 0
 	kill -INT "$other"
@@ -65,6 +71,19 @@ test_qps() {
 	event "its retries count down" '.event == "retry" and .retries == 0'
 	event "a QP that fails, and why" '.event == "error" and
 		.status == "transport-retries" and .rqpn > 1'
+}
+
+unloaded() { modprobe -r xroce 2>/dev/null; [ ! -e /sys/module/xroce ]; }
+
+test_late() {
+	rdma_down
+	try "the module unloads" wait_for 20 unloaded
+	start
+	try "begun without it" unloaded
+	try "devices" rdma_up
+	fail_qp "$TOPO_TMP/events"
+	stop
+	event "QPs of a module that came later" '.event == "error" and .rqpn > 1'
 }
 
 test_devices() {
@@ -100,6 +119,7 @@ topo_direct 1500
 if rdma_up; then
 	ok "devices"
 	test_qps
+	test_late
 	test_devices
 	test_rest
 else

@@ -123,7 +123,7 @@ ud_qpn() {
 vlan_7() {
 	n2 ip link add link "$ETH2" name "$ETH2.7" type vlan id 7 &&
 		n2 ip addr add fe80::77/64 dev "$ETH2.7" nodad && n2 ip link set "$ETH2.7" up &&
-		n2 ethtool -K "$ETH2" rxvlan off rx-vlan-stag-hw-parse off &&
+		n1 ethtool -K "$ETH1" txvlan off tx-vlan-stag-hw-insert off &&
 		wait_for 20 has_gid "$RNS2" "$RDMA2" fe80::77
 }
 datagrams() {

@@ -147,8 +147,7 @@ vlan_up() {
 	nm ip link add link p1 name p1.7 type vlan id 7 &&
 		nm ip addr add "$V4V.254/24" dev p1.7 && nm ip link set p1.7 up &&
 		n2 ip route add "$V4V.0/24" via "$V4.254" && vlan eth0.7 &&
-		n1 ethtool -K eth0 rxvlan off rx-vlan-stag-hw-parse off &&
-		nm ethtool -K p1 txvlan off
+		nm ethtool -K p1 txvlan off tx-vlan-stag-hw-insert off
 }
 
 down_up_vlan() { down_up eth0.7 && vlan_route eth0.7; }

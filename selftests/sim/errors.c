@@ -571,7 +571,8 @@ static void post_reg(struct sim_ep *ep, const struct xroce_mr *mr, void **page)
 	w->reg.iova = mr->iova;
 	w->reg.length = mr->length;
 	w->reg.page_shift = mr->page_shift;
-	w->reg.key = mr->key;
+	w->reg.offset = mr->offset;
+	w->reg_key = mr->key;
 	w->reg.access = mr->access;
 	ep->sq_prod++;
 	sim_sq_push(ep, false);

@@ -315,7 +315,10 @@ static void plan_reg(struct sim_key *k, struct sim_bind *b,
 	b->off = 8 * sim_below(min(size - mr->offset, k->of->len / 2) / 8);
 	b->len = sim_chance(5000) ? k->of->len - b->off :
 				    sim_range(1, k->of->len - b->off);
-	b->iova = ((sim_rnd() >> 16) & ~(size - 1)) + mr->offset + b->off;
+	b->iova = (sim_rnd() >> 16) & ~7ull;
+	/* the first page's offset as its address has it, or as ib_map_mr_sg_zbva() */
+	b->iova = sim_below(2) ? (b->iova & ~(size - 1)) + mr->offset + b->off :
+				 b->iova + (mr->offset & 7);
 	b->key = next_key(b->key);
 	b->access = RIGHTS;
 	b->valid = true;
@@ -325,7 +328,8 @@ static void plan_reg(struct sim_key *k, struct sim_bind *b,
 	w->reg.iova = b->iova;
 	w->reg.length = b->len;
 	w->reg.page_shift = mr->page_shift;
-	w->reg.key = b->key;
+	w->reg.offset = mr->offset + b->off;
+	w->reg_key = b->key;
 	w->reg.access = b->access;
 }
 
@@ -401,7 +405,7 @@ static u8 spoil(struct sim_ep *ep, struct xroce_send_wqe *w)
 			w->bind.access |= sim_below(2) ? XROCE_MW_BIND :
 							 XROCE_ACCESS_FLUSH;
 	} else if (w->opcode == XROCE_WR_REG_MR) {
-		w->reg.key ^= bit;
+		w->reg_key ^= bit;
 	} else {
 		w->inv_rkey = sim_below(2) ? ep->rem->mr.key :
 					     w->inv_rkey ^ bit >> sim_below(9);

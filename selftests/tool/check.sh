@@ -213,6 +213,13 @@ n1 ip xfrm policy flush
 n1 tc qdisc add dev eth0 clsact
 check1 "tc does not see QPs" warn unseen "tc (clsact)" 0
 n1 tc qdisc del dev eth0 clsact
+# by a program that nobody has a qdisc for
+tcx=/sys/fs/bpf/xt-tcx
+bpftool prog load ../lib/xdp_pass.bpf.o $tcx type classifier
+n1 bpftool net attach tcx_egress id "$(bpftool -j prog show pinned $tcx | jq .id)" dev eth0
+check1 "nor what tcx has" warn unseen "tc (1 programs by tcx)" 0
+n1 bpftool net detach tcx_egress dev eth0
+rm $tcx
 
 # What a user may
 finds "little memory to lock" warn memlock "ulimit -l" 0 \
@@ -250,6 +257,10 @@ by_vlan() {
 try "by a VLAN of the link's no other is wanted" by_vlan
 n1 ip link del eth0.5
 n2 ip link del eth0.5
+# also where nobody has an MTU as large
+try "a peer at this host, of an MTU that no packet has" \
+	n1 sh -c 'ip link set lo mtu 65536 && rdmatool -j check 127.0.0.1 |
+		jq -e "any(.[]; .check == \"peer\" and (.text | contains(\"65535 bytes, by lo\")))"'
 check1 "a peer without an address" fail peer "does not answer" 1 "$V4.9"
 check1 "a peer without a route" fail peer "no route" 1 203.0.113.1
 rdma_down2() { n2 rdmatool link del "$RDMA2"; }

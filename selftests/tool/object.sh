@@ -255,6 +255,36 @@ test_xroce() {
 	json "all are gone" 0 length rdmatool -j ah show
 }
 
+# A window's keys are its region's owner's and the host's, not those of a container's root
+test_guest() {
+	local dev=xt2 addr=198.18.10.1 holds_in=xt-guest owner guest
+	unshare -rn sleep 200 &
+	owner=$!
+	guest=(nsenter -U -n -t $owner --preserve-credentials)
+	wait_for 10 grep -q '^sleep$' "/proc/$owner/comm"
+	ip netns attach xt-guest $owner
+	ip link add xt-g type veth peer name xt-h
+	ip link set xt-g netns xt-guest
+	ip -n xt-guest addr add $addr/24 dev xt-g
+	ip -n xt-guest link set xt-g up
+	rdmatool -n xt-guest link add xt2 netdev xt-g
+	wait_for 20 has_gid xt-guest xt2 $addr
+	if hold objects; then
+		json "a container's root sees windows, and no keys" '[2,[]]' \
+			'[length, [.[] | to_entries[] | select(.key | test("key|iova"))]]' \
+			"${guest[@]}" rdmatool -jd mw show dev xt2
+		json "which the host's does there" true 'all(.[]; .rkey)' \
+			rdmatool -n xt-guest -jd mw show dev xt2
+		let_go
+	else
+		not_ok "objects of a container" "$(cat "$TOPO_TMP/err")"
+	fi
+	rdmatool -n xt-guest link del xt2
+	ip netns del xt-guest
+	kill $owner
+	wait $owner 2>/dev/null
+}
+
 # addresses_for UID all|none - of 500 MRs, root reading on what UID has asked for
 addresses_for() {
 	local told seen late
@@ -333,6 +363,7 @@ ip link add xt-a type veth peer name xt-b
 ip link set xt-a up
 ip link set xt-b up
 test_xroce
+test_guest
 test_asker
 test_many
 test_rxe

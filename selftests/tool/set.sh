@@ -134,7 +134,7 @@ test_steer() {
 	try "steer off" rdmatool steer set xt0 off
 	json "steer show" off '.[0].steer' rdmatool -j steer show xt0
 	refuses 2 'NAME and CPUS or off expected' rdmatool steer set xt0
-	refuses 1 'not a list of CPUs' rdmatool steer set xt0 all
+	refuses 2 'not a list of CPUs' rdmatool steer set xt0 all
 	refuses 1 'no RDMA device' rdmatool steer set none 0
 	refuses 1 'no RDMA device' rdmatool steer show none
 }

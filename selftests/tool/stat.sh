@@ -107,12 +107,27 @@ test_qp() {
 		r1 rdmatool -jd stat qp type RC --watch 1 -c 2
 	go_on
 	try "who works does" wait_for 30 works
+	try "a watch of QPs ends with their device's name" ends_renamed qp dev "$RDMA1"
+	try "so does one of its counters" ends_renamed show "$RDMA1"
 	refuses 2 'unknown argument "colour"' r1 rdmatool stat qp colour 1
 	refuses 2 'lqpn needs a value' r1 rdmatool stat qp lqpn
 	refuses 2 '"--look"' r1 rdmatool stat qp --look
 	refuses 2 '--watch 1 at least' r1 rdmatool stat qp --watch 0
 	refuses 2 'for --watch' r1 rdmatool stat qp -c 1
 	refuses 1 'no RDMA device "none"' r1 rdmatool stat qp dev none
+}
+
+# ends_renamed show|qp NAME... - a watch of a device that gets another name, with status 1
+ends_renamed() {
+	local pid status=0
+	bg "$RNS1" rdmatool -j stat "$@" --watch 1 -t 60 >/dev/null 2>"$TOPO_TMP/err"
+	pid=$!
+	sleep 2
+	r1 rdma dev set "$RDMA1" name other
+	wait "$pid" || status=$?
+	r1 rdma dev set other name "$RDMA1"
+	cat "$TOPO_TMP/err"
+	[ "$status" = 1 ] && grep -q "$RDMA1 is gone" "$TOPO_TMP/err"
 }
 
 # sysfs against the link's counters, while nothing happens

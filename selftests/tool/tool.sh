@@ -146,12 +146,21 @@ test_steer() {
 	json "shown" "$all" '.[0].steer' rdmatool -j link show xt0
 	refuses 1 'CPU 4096 is not of this machine' \
 		rdmatool link set xt0 steer 4096
-	refuses 1 'not a list of CPUs' rdmatool link set xt0 steer 0-
-	refuses 1 'not a list of CPUs' rdmatool link set xt0 steer '0;2'
-	refuses 1 'steer 0,3-1: 3-1 ends before it begins' \
+	local wrong mode
+	for wrong in 0- '0;2' 0, ,0 0,,1 -1 0-1- 0x1; do
+		refuses 2 'not a list of CPUs' rdmatool link set xt0 steer "$wrong"
+	done
+	refuses 2 'steer 0,3-1: 3-1 ends before it begins' \
 		rdmatool link set xt0 steer 0,3-1
 	json "the old list stands" "$all" '.[0].steer' \
 		rdmatool -j link show xt0
+	mode=$(rdmatool -j link show xt0 | jq -r '.[0].xdp')
+	refuses 2 'xdp off: there is no steering without' \
+		rdmatool link set xt0 xdp off steer 0
+	refuses 2 'xdp off: there is no policy without' \
+		rdmatool link set xt0 xdp off policy /dev/null
+	refuses 1 'policy /none: No such file' rdmatool link set xt0 xdp generic policy /none
+	json "nothing of that was done" "$mode" '.[0].xdp' rdmatool -j link show xt0
 	try "a new program keeps it" rdmatool link set xt0 xdp generic
 	json "shown" "$all" '.[0].steer' rdmatool -j link show xt0
 	try "steering off" rdmatool link set xt0 steer off

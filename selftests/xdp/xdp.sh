@@ -518,6 +518,27 @@ unasked() {
 	topo_clear
 }
 
+# silent 0|1 - the policy silences none, or all
+silent() {
+	bpftool map update name silent.bss key 0 0 0 0 value "$1" 0 0 0
+}
+
+# A policy's variables and maps are the same wherever it is asked, also on a CPU that
+# packets are steered to later
+with_variables() {
+	local far near qpn cpu
+	try "a policy with a variable" n2 rdmatool link set "$RDMA2" policy silent.bpf.o
+	for cpu in 0 1; do
+		endless "$V4."
+		try "CPU $cpu: steered to" n2 rdmatool qp set link "$RDMA2/1" lqpn "$qpn" steer $cpu
+		try "CPU $cpu: silenced by it" silent 1
+		try "CPU $cpu: and its peer gives up" wait_for 30 eval "! kill -0 $near"
+		try "CPU $cpu: by it no more" silent 0
+		bg_end "$far"
+	done
+	try "no policy" n2 rdmatool link set "$RDMA2" policy off
+}
+
 # What a policy is for, wherever packets are dealt with
 with_policy() {
 	changing policies 3
@@ -532,6 +553,7 @@ with_policy() {
 	silenced "with a program that came later"
 	try "no policy" n2 rdmatool link set "$RDMA2" policy off
 	try "nor steering" n2 rdmatool link set "$RDMA2" steer off
+	with_variables
 }
 
 # Programs that would take the module down, by the word of the verifier, which does not
@@ -684,15 +706,20 @@ vlans() {
 		bpf da obj "$obj" sec tc
 	try "which the other does not take for its own" none_come
 	n1 tc filter del dev "$ETH1" egress
+	# whatever it says of itself: a veth takes no tags off, and puts none back
+	try "though it were to take none off" \
+		n2 ethtool -K "$ETH2" rxvlan off rx-vlan-stag-hw-parse off
+	try "nor does it then" eval '
+		n1 tc filter add dev "$ETH1" egress bpf da obj "$obj" sec tc && none_come'
+	n1 tc filter del dev "$ETH1" egress
+	n2 ethtool -K "$ETH2" rxvlan on rx-vlan-stag-hw-parse on
 	try "without that it does" verbs_pair "$V4.1" "$V4.2" ibv_rc_pingpong -c -n 100
-	try "tags are in frames" n1 ethtool -K "$ETH1" txvlan off
+	try "tags are in frames" n1 ethtool -K "$ETH1" txvlan off tx-vlan-stag-hw-insert off
 	try "tags with a priority alone" n1 tc filter add dev "$ETH1" egress \
 		bpf da obj "$obj" sec tc/priority
-	try "where none is taken off" n2 ethtool -K "$ETH2" rxvlan off rx-vlan-stag-hw-parse off
 	try "are no VLAN's, and no reason for the stack" all_in_place
-	n2 ethtool -K "$ETH2" rxvlan on rx-vlan-stag-hw-parse on
 	n1 tc filter del dev "$ETH1" egress
-	n1 ethtool -K "$ETH1" txvlan on
+	n1 ethtool -K "$ETH1" txvlan on tx-vlan-stag-hw-insert on
 	for host in "$NS1 1" "$NS2 2"; do
 		ip -n "${host% *}" addr add "198.18.7.${host#* }/24" dev eth0.7
 		ip -n "${host% *}" link set eth0.7 up

@@ -88,7 +88,10 @@ struct xroce_sge {
  * @flags: &enum xroce_wr_flags
  * @num_sge: entries at @sge, or
  * @inline_len: with XROCE_WR_INLINE, bytes of payload at @inline_data
- * @imm: immediate as on the wire, or the R_Key to invalidate in host order
+ * @imm: immediate as on the wire, or, in host order,
+ * @inv_rkey: the R_Key to invalidate, or
+ * @reg_key: what a region is to have for its key from now on
+ * @reg.offset: bytes of the first page before @reg.iova, wherever that is
  * @rdma.xrc_srqn: XRC, of whatever operation: the peer's queue that it is for
  * @ud.hop_limit: instead of the address handle's, unless it is 0
  */
@@ -103,6 +106,7 @@ struct xroce_send_wqe {
 	union {
 		__be32 imm;
 		__u32 inv_rkey;
+		__u32 reg_key;
 	};
 	union {
 		struct {
@@ -141,7 +145,7 @@ struct xroce_send_wqe {
 			__aligned_u64 iova;
 			__u32 length;
 			__u32 page_shift;
-			__u32 key;
+			__u32 offset;
 			__u32 access;
 		} reg;
 	};

@@ -69,6 +69,7 @@ int kv_connect(void);
 int kv_test_largest(void);
 int kv_test_refused(void);
 int kv_test_offset(void);
+int kv_test_zero_based(void);
 int kv_test_keys(void);
 int kv_test_rights(void);
 int kv_test_send_inv(void);

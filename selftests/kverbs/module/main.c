@@ -205,6 +205,7 @@ static const struct {
 	{ "the largest region, of scattered pages, by lists of SGEs", kv_test_largest },
 	{ "regions that cannot be", kv_test_refused },
 	{ "a region from the middle of a page", kv_test_offset },
+	{ "whose addresses begin at 0", kv_test_zero_based },
 	{ "keys, old and ended", kv_test_keys },
 	{ "rights", kv_test_rights },
 	{ "SEND that invalidates", kv_test_send_inv },

@@ -191,8 +191,11 @@ int kv_test_refused(void)
 	return n == 2 ? kv_refused_rights() : kv_fail("3 pages into 2: %d", n);
 }
 
+typedef int (*kv_map_fn)(struct ib_mr *mr, struct scatterlist *sg, int n,
+			 unsigned int *offset, unsigned int page_size);
+
 /* A region that begins in the middle of a page and ends in that of another. */
-int kv_test_offset(void)
+static int kv_offset(kv_map_fn map)
 {
 	struct ib_sge sge = kv_sge(&kv_a, 700, 1000);
 	struct ib_rdma_wr wr = {
@@ -209,7 +212,7 @@ int kv_test_offset(void)
 	if (err)
 		return err;
 	kv_sg(&kv_b, sg, 3, 50);
-	n = ib_map_mr_sg(kv_b.mr, sg, 3, &off, PAGE_SIZE);
+	n = map(kv_b.mr, sg, 3, &off, PAGE_SIZE);
 	if (n != 3 || kv_b.mr->length != 3 * PAGE_SIZE - 700 - PAGE_SIZE + 50)
 		return kv_fail("%d mapped, %llu bytes", n, kv_b.mr->length);
 	err = kv_reg_mr(&kv_b, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE);
@@ -227,6 +230,16 @@ int kv_test_offset(void)
 	return kv_send(&kv_a, &wr.wr) ?:
 	       kv_done(&kv_a, 3, IB_WC_REM_ACCESS_ERR, NULL) ?:
 	       kv_same(&kv_b, 1700, 3 * PAGE_SIZE, 5) ?: kv_connect();
+}
+
+int kv_test_offset(void)
+{
+	return kv_offset(ib_map_mr_sg);
+}
+
+int kv_test_zero_based(void)
+{
+	return kv_offset(ib_map_mr_sg_zbva);
 }
 
 /* Each REG_MR gives a new key; the old ones, and an invalidated one, are dead. */
