@@ -260,7 +260,7 @@ test_guest() {
 	local dev=xt2 addr=198.18.10.1 holds_in=xt-guest owner guest
 	unshare -rn sleep 200 &
 	owner=$!
-	guest=(nsenter -U -n -t $owner --preserve-credentials)
+	guest=(nsenter -U -n -t "$owner" --preserve-credentials)
 	wait_for 10 grep -q '^sleep$' "/proc/$owner/comm"
 	ip netns attach xt-guest $owner
 	ip link add xt-g type veth peer name xt-h
