@@ -264,7 +264,7 @@ while sys.stdin.buffer.read(65536):
 	PAIR_TIMEOUT=60 verbs_pair "$V4.1" "$V4.2" ib_write_bw "${SLOW[@]}" -s 100000 -D 20 \
 		>/dev/null 2>&1 &
 	pair=$!
-	wait_for 30 eval '[ "$(counter "$NS1" "$RDMA1" sent_pkts)" -gt $((was + 100)) ]'
+	wait_for 30 eval "[ \$(counter $NS1 $RDMA1 sent_pkts) -gt $((was + 100)) ]"
 	bg "$RNS1" rdmatool capture "$RDMA1" -t 2 -B 1 -w "$TOPO_TMP/drip" \
 		2>"$TOPO_TMP/busy.err"
 	captures[busy]=$!
