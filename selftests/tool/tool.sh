@@ -147,7 +147,7 @@ test_steer() {
 	refuses 1 'CPU 4096 is not of this machine' \
 		rdmatool link set xt0 steer 4096
 	local wrong mode
-	for wrong in 0- '0;2' 0, ,0 0,,1 -1 0-1- 0x1; do
+	for wrong in 0- '0;2' '0,' ',0' '0,,1' -1 0-1- 0x1; do
 		refuses 2 'not a list of CPUs' rdmatool link set xt0 steer "$wrong"
 	done
 	refuses 2 'steer 0,3-1: 3-1 ends before it begins' \
