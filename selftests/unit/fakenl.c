@@ -3,7 +3,8 @@
  * A kernel for rdmatool, preloaded, whose RDMA netlink tells what no test can make a
  * real one tell: fk0, with two ports and many QPs, and fk1, which is gone as soon as
  * it was listed; fk0 is over fketh0, over fketh1 is nothing. fk0 goes too, after so
- * many looks at its counters as FAKE_LOOKS says. Time passes only where somebody
+ * many looks at its counters as FAKE_LOOKS says. With FAKE_INTR what is listed changes
+ * meanwhile. Time passes only where somebody
  * waits, and by ten seconds at the third look, as for a process that was stopped.
  */
 #include <dlfcn.h>
@@ -82,6 +83,8 @@ static void nest_end(struct nlattr *a)
 
 static void begin(int type, int flags, const void *head, size_t len)
 {
+	if (flags & NLM_F_MULTI && getenv("FAKE_INTR"))
+		flags |= NLM_F_DUMP_INTR;
 	msg = (void *)(reply + reply_len);
 	*msg = (struct nlmsghdr){
 		.nlmsg_len = NLMSG_LENGTH(len), .nlmsg_type = type,

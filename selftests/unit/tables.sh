@@ -55,6 +55,13 @@ for cmd in "link status" "gid show fk1" link dev stat; do
 done
 refuses 1 '^rdmatool: qp show: fk1 is gone$' fake qp show dev fk1
 
+# What a list is of may change while it is told
+out=$(FAKE_INTR=1 fake -j dev 2>&1 >/dev/null)
+[ "$out" = "rdmatool: what was listed has changed meanwhile: it may not be all" ] &&
+	ok "a list that changed is said to have" ||
+	not_ok "a list that changed is said to have" "$out"
+FAKE_INTR=1 json "and is shown" '["fk0"]' 'map(.ifname)' fake -j dev
+
 # Counters that are watched: each second, whatever was missed meanwhile
 times='[.[] | select(.port == 1).time | .[0:19] + "Z" | fromdate]'
 json "a line each second" '[10,1,1,1,1]' \
