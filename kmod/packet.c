@@ -271,6 +271,7 @@ bool xroce_xdp_no_tag(const struct xdp_buff *xdp)
 	if (!dev->netdev_ops->ndo_get_peer_dev)
 		return dev->features & (NETIF_F_HW_VLAN_CTAG_RX | NETIF_F_HW_VLAN_STAG_RX);
 	/* A veth takes none off: those beside frames its peer has let pass so. */
+	guard(rcu)();
 	peer = dev->netdev_ops->ndo_get_peer_dev(dev);
 	return !peer || peer->features & (NETIF_F_HW_VLAN_CTAG_TX | NETIF_F_HW_VLAN_STAG_TX);
 }

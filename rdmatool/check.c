@@ -546,13 +546,13 @@ static void check_seen(const struct netdev *dev, const struct xlink *xl,
 		       const struct seen *seen)
 {
 	bool native = xl->xdp_mode == XROCE_XDP_MODE_NATIVE;
-	char kinds[128], by[256] = "";
+	char kinds[128] = "", by[256] = "";
 	u32 policies;
 	size_t at;
 	int err;
 
-	err = seen_tc(dev->ifindex, kinds, sizeof(kinds)) ?:
-	      seen_ipsec(&policies);
+	err = native ? seen_tc(dev->ifindex, kinds, sizeof(kinds)) : 0;
+	err = err ?: seen_ipsec(&policies);
 	if (err) {
 		row(WARN, "unseen", dev->name, "run this with CAP_NET_ADMIN",
 		    "cannot see what tc and IPsec would miss: %s", nl_why(err));
@@ -561,7 +561,7 @@ static void check_seen(const struct netdev *dev, const struct xlink *xl,
 	if (seen->chains || seen->legacy)
 		snprintf(by, sizeof(by), "nftables (%u chains)", seen->chains);
 	at = strlen(by);
-	if (*kinds && native)
+	if (*kinds)
 		at += snprintf(by + at, sizeof(by) - at, "%stc (%s)",
 			       at ? ", " : "", kinds);
 	if (policies)

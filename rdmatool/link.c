@@ -4,6 +4,7 @@
  * for any RDMA device; XDP and steering by the xroce family.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <netlink/route/link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -447,13 +448,13 @@ void link_set(int argc, char **argv)
 		steer = "";
 	if (policy && !strcmp(policy, "off"))
 		policy = "";
-	/* Nothing is changed before all of it makes sense: a new mode ends the policy. */
+	/* As far as that can be told here, nothing is changed for what makes no sense. */
 	if (steer && *steer && cpus_wrong(steer))
 		usage("link set %s: steer %s: %s", argv[0], steer, cpus_wrong(steer));
 	if (xdp && mode == XROCE_XDP_MODE_OFF && ((steer && *steer) || (policy && *policy)))
 		usage("link set %s: xdp off: there is no %s without", argv[0],
 		      steer && *steer ? "steering" : "policy");
-	if (policy && *policy && access(policy, R_OK))
+	if (policy && *policy && faccessat(AT_FDCWD, policy, R_OK, AT_EACCESS))
 		fail("link set %s: policy %s: %s", argv[0], policy, strerror(errno));
 	xlink_need("link set", argv[0], &xl);
 	if (xdp && mode == XDP_AUTO)

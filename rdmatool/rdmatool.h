@@ -207,7 +207,7 @@ void xdp_repin(const char *name, const char *new_name);
 const char *xdp_pinned(const char *name);
 void xdp_stats(const struct xlink *xl,
 	       void (*fn)(const char *name, const char *text, u64 val));
-u32 xdp_tcx(u32 ifindex);
+int xdp_tcx(u32 ifindex);
 const char *xdp_why(void);
 void bpf_log_start(void);
 const char *bpf_log(void);

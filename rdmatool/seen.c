@@ -162,18 +162,19 @@ int seen_tc(u32 ifindex, char *kinds, size_t size)
 {
 	struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETQDISC, NLM_F_DUMP);
 	struct tc_walk w = { .ifindex = ifindex, .kinds = kinds, .size = size };
-	u32 tcx = xdp_tcx(ifindex);
 	struct tcmsg tc = {};
+	int err, tcx;
 	size_t at;
-	int err;
 
 	kinds[0] = 0;
 	if (!msg || nlmsg_append(msg, &tc, sizeof(tc), NLMSG_ALIGNTO))
 		fail("out of memory");
 	err = nl_ask(NETLINK_ROUTE, msg, on_qdisc, &w);
-	if (!err && tcx) {
-		at = strlen(kinds);
-		snprintf(kinds + at, size - at, "%s%u programs by tcx", at ? ", " : "", tcx);
-	}
-	return err;
+	if (err)
+		return err;
+	tcx = xdp_tcx(ifindex);
+	at = strlen(kinds);
+	if (tcx > 0)
+		snprintf(kinds + at, size - at, "%s%d programs by tcx", at ? ", " : "", tcx);
+	return tcx < 0 ? tcx : 0;
 }

@@ -514,7 +514,7 @@ static struct bpf_object *open_object(const char *file, bool again, struct xroce
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts);
 	struct bpf_object *obj = NULL;
-	char path[32], name[POLICY_MAX];
+	char path[32], name[POLICY_MAX], *real;
 	int fd;
 
 	*own = NULL;
@@ -530,8 +530,10 @@ static struct bpf_object *open_object(const char *file, bool again, struct xroce
 	}
 	if (!again || is_ours(fd, file)) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		/* what libbpf makes of the file's own name, for those of its maps */
-		snprintf(name, sizeof(name), "%s", basename(file));
+		/* As of the name that is kept, whatever link leads to it: for those of its maps */
+		real = realpath(file, NULL);
+		snprintf(name, sizeof(name), "%s", basename(real ?: file));
+		free(real);
 		name[strcspn(name, ".")] = 0;
 		opts.object_name = name;
 		obj = bpf_object__open_file(path, &opts);
@@ -555,6 +557,8 @@ static bool share_map(const struct xlink *xl, struct bpf_object *obj,
 		      const char *name)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(obj, name);
+	struct bpf_map_info info = {};
+	u32 len = sizeof(info);
 	int fd, err;
 
 	if (!map)
@@ -563,7 +567,14 @@ static bool share_map(const struct xlink *xl, struct bpf_object *obj,
 	fd = find_map(xl, name);
 	if (fd < 0)
 		return false;
-	err = bpf_map__reuse_fd(map, fd);
+	err = bpf_obj_get_info_by_fd(fd, &info, &len);
+	if (!err && (info.type != bpf_map__type(map) || info.key_size != bpf_map__key_size(map) ||
+		     info.value_size != bpf_map__value_size(map))) {
+		close(fd);
+		errno = EINVAL;
+		return no("its map %s is not as the attached program's: set the policy anew", name);
+	}
+	err = err ?: bpf_map__reuse_fd(map, fd);
 	close(fd);
 	return !err || no("the map %s: %s", name, strerror(-err));
 }
@@ -574,6 +585,13 @@ static bool share_used(const struct xlink *xl, struct bpf_object *obj, const cha
 	return share_map(xl, obj, name) || errno == ENOENT;
 }
 
+/* Constants are a program's own; variables are all programs', as other maps. */
+static bool is_constant(const struct bpf_map *map)
+{
+	return bpf_map__is_internal(map) && !strstr(bpf_map__name(map), ".bss") &&
+	       !strstr(bpf_map__name(map), ".data");
+}
+
 /* Those that the kernel can tell from each other, by the beginnings of their names. */
 static bool maps_differ(const struct bpf_object *obj)
 {
@@ -581,18 +599,12 @@ static bool maps_differ(const struct bpf_object *obj)
 
 	bpf_object__for_each_map(a, obj)
 		for (b = bpf_object__next_map(obj, a); b; b = bpf_object__next_map(obj, b))
-			if (!strncmp(bpf_map__name(a), bpf_map__name(b), BPF_OBJ_NAME_LEN - 1))
+			if (!is_constant(a) && !is_constant(b) &&
+			    !strncmp(bpf_map__name(a), bpf_map__name(b), BPF_OBJ_NAME_LEN - 1))
 				return no("its maps %s and %s begin alike: the kernel keeps %d characters",
 					  bpf_map__name(a), bpf_map__name(b),
 					  BPF_OBJ_NAME_LEN - 1);
 	return true;
-}
-
-/* Constants are a program's own; variables are all programs', as other maps. */
-static bool is_constant(const struct bpf_map *map)
-{
-	return bpf_map__is_internal(map) && !strstr(bpf_map__name(map), ".bss") &&
-	       !strstr(bpf_map__name(map), ".data");
 }
 
 /* The program for other CPUs alone, with the maps of the attached one; or -1. */
@@ -770,16 +782,23 @@ void xdp_stats(const struct xlink *xl,
 
 /**
  * xdp_tcx() - how many programs of tc's a network device has without a qdisc
+ *
+ * Return: their number, or -EPERM: not for root of a container, or it cannot be told.
  */
-u32 xdp_tcx(u32 ifindex)
+int xdp_tcx(u32 ifindex)
 {
-	u32 n[2] = {}, i, flags;
+	u32 flags, n, i;
+	int sum = 0, err;
 
-	/* A kernel without, or that nobody may ask: none that is known. */
-	for (i = 0; i < 2; i++)
-		if (bpf_prog_query(ifindex, i ? TCX_EGRESS : TCX_INGRESS, 0, &flags, NULL, &n[i]))
-			n[i] = 0;
-	return n[0] + n[1];
+	for (i = 0; i < 2; i++) {
+		n = 0;
+		err = bpf_prog_query(ifindex, i ? TCX_EGRESS : TCX_INGRESS, 0, &flags, NULL, &n);
+		if (err == -EPERM)
+			return err;
+		/* Other errors are those of kernels without. */
+		sum += err ? 0 : n;
+	}
+	return sum;
 }
 
 #else /* !HAVE_BPF */
@@ -809,7 +828,7 @@ bool xdp_policy(const struct xlink *xl, const char *file, bool again)
 	return no_bpf();
 }
 
-u32 xdp_tcx(u32 ifindex)
+int xdp_tcx(u32 ifindex)
 {
 	return 0;
 }

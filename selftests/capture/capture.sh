@@ -273,6 +273,8 @@ while sys.stdin.buffer.read(65536):
 	try "$XROCE_XDP: in the middle of traffic" kill -0 "$pair"
 	wait "${captures[busy]}" || status=$?
 	try "$XROCE_XDP: which is no error" test "$status" = 0
+	# who never opened it has its reader wait
+	[ "$status" = 0 ] || kill "$reader"
 	wait "$reader" "$pair"
 }
 
