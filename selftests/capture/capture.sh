@@ -261,7 +261,7 @@ while sys.stdin.buffer.read(65536):
 	time.sleep(0.05)' <"$TOPO_TMP/drip" &
 	reader=$!
 	was=$(counter "$NS1" "$RDMA1" sent_pkts)
-	PAIR_TIMEOUT=60 verbs_pair "$V4.1" "$V4.2" ib_write_bw "${SLOW[@]}" -s 100000 -D 20 \
+	PAIR_TIMEOUT=60 verbs_pair "$V4.1" "$V4.2" ib_write_bw "${SLOW[@]}" -s 100000 -D 12 \
 		>/dev/null 2>&1 &
 	pair=$!
 	wait_for 30 eval "[ \$(counter $NS1 $RDMA1 sent_pkts) -gt $((was + 100)) ]"
@@ -269,7 +269,7 @@ while sys.stdin.buffer.read(65536):
 		2>"$TOPO_TMP/busy.err"
 	captures[busy]=$!
 	try "$XROCE_XDP: -t ends a capture that is behind" \
-		wait_for 12 eval '! kill -0 ${captures[busy]}'
+		wait_for 8 eval '! kill -0 ${captures[busy]}'
 	try "$XROCE_XDP: in the middle of traffic" kill -0 "$pair"
 	wait "${captures[busy]}" || status=$?
 	try "$XROCE_XDP: which is no error" test "$status" = 0

@@ -14,7 +14,8 @@
 #
 # The frames are those of lib/cases.h, so the addresses are theirs. rdma_rxe, on
 # a netdev with the program attached, has the kselftests' usual ones.
-# XROCE_XDP=generic|native  XROCE_IP=4: packets begin alike by IPv4 alone, and fewer tests
+# XROCE_XDP=generic|native  XROCE_ROUNDS: of random operations beside what changes
+# XROCE_IP=4: packets begin alike by IPv4 alone, and fewer tests
 # pass beside QPs that a program scribbles on
 
 # shellcheck disable=SC2317 # called by try, wait_for
@@ -30,6 +31,7 @@ modprobe xroce || skip_all "no module xroce"
 OBJ=/usr/lib/xroce/xroce.bpf.o
 [ -e "$OBJ" ] || OBJ=../../bpf/xroce.bpf.o
 POLICY=${OBJ%/*}/policy.bpf.o
+rounds=${XROCE_ROUNDS:-8}
 
 # Unlike `ip netns exec` this keeps /sys, and with it bpffs and tracefs
 frames() {
@@ -243,10 +245,10 @@ changing() {
 	"change_$what" &
 	pid=$!
 	topo_pids+=("$pid")
-	rc "$what change" forward -m 1024 -r 8 "$@" mix many
+	rc "$what change" forward -m 1024 -r "$rounds" "$@" mix many
 	# few of them, where the machine has other things to do
 	while [ "$(wc -l <"$TOPO_TMP/changes")" -lt "$times" ] && kill -0 "$pid" 2>/dev/null; do
-		rc "$what go on to change" forward -m 1024 -r 8 "$@" mix many
+		rc "$what go on to change" forward -m 1024 -r "$rounds" "$@" mix many
 	done
 	: >"$TOPO_TMP/enough"
 	wait "$pid" || status=$?
@@ -346,7 +348,7 @@ not_waited_for() {
 	[ "$(nproc)" -gt 1 ] && [ ! -e /sys/kernel/realtime ] || return 0
 	before=$(of_host 2 steer_late)
 	for ((i = 0; i < 5 && late == 0; i++)); do
-		changing stall 5 -t 16 -r 10
+		changing stall 5 -t 16
 		late=$(($(of_host 2 steer_late) - before))
 	done
 	try "$late times the rest went on" [ "$late" -gt 0 ]
@@ -412,7 +414,7 @@ scribbled() {
 		pids+=($!)
 	done
 	topo_pids+=("${pids[@]}")
-	rc "beside QPs that are scribbled on" forward -m 1024 -r 4 "${tests[@]}"
+	rc "beside QPs that are scribbled on" forward -m 1024 -r $(((rounds + 1) / 2)) "${tests[@]}"
 	# few of them, where the machine has other things to do
 	for _ in {1..30}; do
 		! scribbled_enough || break
@@ -478,7 +480,7 @@ silenced() {
 	try "$1: and its peer gives up" wait_for 30 eval "! kill -0 $near"
 	dropped=$(($(counter "$NS2" "$RDMA2" xdp_drop_policy) - before))
 	try "$1: $dropped packets dropped and counted" [ "$dropped" -gt 3 ]
-	rc "$1: beside it" forward -m 1024 -r 4 mix
+	rc "$1: beside it" forward -m 1024 -r $(((rounds + 1) / 2)) mix
 	bg_end "$far"
 }
 
