@@ -15,8 +15,8 @@
 # The frames are those of lib/cases.h, so the addresses are theirs. rdma_rxe, on
 # a netdev with the program attached, has the kselftests' usual ones.
 # XROCE_XDP=generic|native  XROCE_ROUNDS: of random operations beside what changes
-# XROCE_IP=4: packets begin alike by IPv4 alone, and fewer tests
-# pass beside QPs that a program scribbles on
+# XROCE_IP=4: packets begin alike by IPv4 alone, and fewer tests pass beside QPs that a
+# program scribbles on
 
 # shellcheck disable=SC2317 # called by try, wait_for
 # shellcheck source-path=SCRIPTDIR
