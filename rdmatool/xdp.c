@@ -601,7 +601,7 @@ static bool maps_differ(const struct bpf_object *obj)
 		for (b = bpf_object__next_map(obj, a); b; b = bpf_object__next_map(obj, b))
 			if (!is_constant(a) && !is_constant(b) &&
 			    !strncmp(bpf_map__name(a), bpf_map__name(b), BPF_OBJ_NAME_LEN - 1))
-				return no("its maps %s and %s begin alike: the kernel keeps %d characters",
+				return no("maps %s and %s begin alike in %d characters",
 					  bpf_map__name(a), bpf_map__name(b),
 					  BPF_OBJ_NAME_LEN - 1);
 	return true;

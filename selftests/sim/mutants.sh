@@ -156,8 +156,8 @@ bug unready-told comp 'req->retries = req->retry_cnt;\n\treq->recovering = 0;' \
 	'req->retries = req->retry_cnt;'
 bug lost-untold comp 'qp->req.nak_told = xroce_psn_add(qp->hot.max, XROCE_PSN_MASK);' ''
 bug no-implied-nak-again comp '&& qp->hot.next == qp->hot.max)' ')'
-bug old-answer-counts comp 'pkt->psn, true);\n\t\treturn;\n\tcase' \
-	'pkt->psn, true);\n\t\tbreak;\n\tcase'
+bug old-answer-counts comp 'xroce_req_early(&qp->req);\n\t\treturn;\n\tcase' \
+	'xroce_req_early(&qp->req);\n\t\tbreak;\n\tcase'
 bug late-nak-unheard comp 'if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN)' 'if (0)'
 bug ghost-answer-counts comp \
 	'XROCE_CNT_DROP_GHOST);\n\t\treturn;\n\tcase XROCE_ACK_NEW:' \
@@ -285,10 +285,10 @@ bug asks-read-untimed req '	xroce_req_ackreq(req, f);
 	req->rd_end'
 bug asks-answered req '(qp->req.asked || qp->req.asking) &&' '1 &&'
 bug asks-early comp 'else if (qp->req.early)' 'else if (0)'
-bug asks-piped req '} else if (xroce_psn_diff(psn, req->timed) >= 0) {' '} else {'
+bug asks-piped comp 'if (xroce_psn_diff(psn, req->timed) < 0)' 'if (0)'
 bug asks-resent req '!f->is.again && xroce_req_times(req)' 'xroce_req_times(req)'
-bug asks-jitter req 'rtt ? min(rtt - (rtt - took) / 8, 8 * took) : took' 'took'
-bug asks-sooner req 'min(rtt - (rtt - took) / 8, 8 * took)' 'rtt - (rtt - took) / 8'
+bug asks-jitter comp 'rtt ? min(rtt - (rtt - took) / 8, 8 * took) : took' 'took'
+bug asks-sooner comp 'min(rtt - (rtt - took) / 8, 8 * took)' 'rtt - (rtt - took) / 8'
 bug asks-slow req 'clamp(2 * req->rtt, req->timeout / XROCE_ASK_PART,
 				       req->timeout / 2)' 'req->timeout / XROCE_ASK_PART'
 bug asks-limit req '&& !e->started && !req->max_rd_atomic' '&& !req->max_rd_atomic'
