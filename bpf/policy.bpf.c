@@ -10,9 +10,9 @@
  *	rdmatool link set xroce0 policy off
  *
  * QP 0x107 of this host then does not hear about one packet in ten, though the link counts
- * them, and their marks of congestion, as received. Runs in NAPI,
- * under the QP's lock; hot->pkt is the packet, see xroce/hot.h for the rest. It could
- * write to the hot block, and would harm no QP but that one.
+ * them, and their marks of congestion, as received. Runs in NAPI, under the QP's lock;
+ * hot->pkt is the packet, see xroce/hot.h for the rest. It could write to the hot block, and
+ * would harm no QP but that one.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>

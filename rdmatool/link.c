@@ -422,7 +422,7 @@ void link_policy(const struct xlink *xl, const char *file, bool again)
  */
 void link_set(int argc, char **argv)
 {
-	const char *xdp = NULL, *steer = NULL, *policy = NULL;
+	const char *xdp = NULL, *steer = NULL, *policy = NULL, *wrong;
 	const struct arg args[] = {
 		{ "xdp", &xdp },
 		{ "steer", &steer },
@@ -449,8 +449,9 @@ void link_set(int argc, char **argv)
 	if (policy && !strcmp(policy, "off"))
 		policy = "";
 	/* As far as that can be told here, nothing is changed for what makes no sense. */
-	if (steer && *steer && cpus_wrong(steer))
-		usage("link set %s: steer %s: %s", argv[0], steer, cpus_wrong(steer));
+	wrong = steer && *steer ? cpus_wrong(steer) : NULL;
+	if (wrong)
+		usage("link set %s: steer %s: %s", argv[0], steer, wrong);
 	if (xdp && mode == XROCE_XDP_MODE_OFF && ((steer && *steer) || (policy && *policy)))
 		usage("link set %s: xdp off: there is no %s without", argv[0],
 		      steer && *steer ? "steering" : "policy");

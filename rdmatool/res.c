@@ -621,11 +621,21 @@ static int dump_dev(struct dump *d)
 	return xroce_talk(msg, d->obj->attr_max, on_one, d);
 }
 
+static void show_dev(struct dump *d, const char *name)
+{
+	int err = dump_dev(d);
+
+	/* ib_core says EINVAL for a device that is gone. */
+	if (err && err != -EINVAL && err != -ENODEV)
+		fail("%s: %s: %s", d->obj->what, d->dev->name, nl_why(err));
+	if (err && name && rdev_gone(d->dev))
+		fail("%s: %s is gone", d->obj->what, name);
+}
+
 /* @watched: of each look but the first a device may be gone that was there before. */
 static void show_rows(struct dump *d, const char *name, bool watched)
 {
-	bool there = !watched;
-	int err;
+	bool there = false;
 
 	d->seen = malloc(SEEN_BYTES);
 	if (!d->seen)
@@ -634,20 +644,14 @@ static void show_rows(struct dump *d, const char *name, bool watched)
 	if (d->obj->table == RDMA_NLDEV_ATTR_RES_QP)
 		get_our_qps(name);
 	for (; *d->dev->name; d->dev++) {
-		if (watched && rdev_gone(d->dev))
-			goto next;
-		there = true;
-		err = dump_dev(d);
-		/* ib_core says EINVAL for a device that is gone. */
-		if (err && err != -EINVAL && err != -ENODEV)
-			fail("%s: %s: %s", d->obj->what, d->dev->name, nl_why(err));
-		if (err && name && rdev_gone(d->dev))
-			fail("%s: %s is gone", d->obj->what, name);
-next:
+		if (!watched || !rdev_gone(d->dev)) {
+			there = true;
+			show_dev(d, name);
+		}
 		if (name)
 			break;
 	}
-	if (!there)
+	if (watched && !there)
 		fail("%s: %s is gone", d->obj->what, name ?: "every device");
 	free(d->seen);
 }

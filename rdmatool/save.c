@@ -270,6 +270,7 @@ static bool parse_tune(struct saved *s, const char *key, const char *val)
 
 static void parse_line(struct saved *s, char *line)
 {
+	const char *bad_cpus;
 	char *key, *val;
 
 	val = get_word(&line, s->line);
@@ -302,8 +303,9 @@ static void parse_line(struct saved *s, char *line)
 	s->mode = xdp_mode_parse(s->xdp);
 	if (s->mode < 0)
 		wrong(s->line, "xdp: off, generic, native or auto expected");
-	if (*s->steer && cpus_wrong(s->steer))
-		wrong(s->line, "steer: %s", cpus_wrong(s->steer));
+	bad_cpus = *s->steer ? cpus_wrong(s->steer) : NULL;
+	if (bad_cpus)
+		wrong(s->line, "steer: %s", bad_cpus);
 	if (*s->policy && *s->policy != '/')
 		wrong(s->line, "policy: a file's whole name expected, from / on");
 	if (*s->policy && s->mode == XROCE_XDP_MODE_OFF)

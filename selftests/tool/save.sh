@@ -150,7 +150,7 @@ refused "a name with /" '2: link: no % and no /' "${ok_line}link ../x netdev xt-
 refused "a name of 64 bytes" '2: link: 1 to 63' "${ok_line}link $(printf 'x%.0s' {1..64}) netdev xt-b xdp off\n"
 refused "a netdev of 16 bytes" '2: netdev: 1 to 15' "${ok_line}link x netdev xt-b567890123456 xdp off\n"
 refused "a netdev with /" '2: netdev: no /' "${ok_line}link x netdev ../x xdp off\n"
-refused "steering to words" '2: steer: .*not a list' "${ok_line}link x netdev xt-b xdp off steer all\n"
+refused "steering to words" '2: steer: "all" is not a list' "${ok_line}link x netdev xt-b xdp off steer all\n"
 refused "a control character" '2: there is a control' "${ok_line}link x\\001 netdev xt-b xdp off\n"
 refused "a zero" '2: there is a control' "${ok_line}link x\\000 netdev xt-b xdp off\n"
 refused "a zero in the last line" '2: there is a control' "${ok_line}link x netdev xt-b xdp off\\000 #"

@@ -4,8 +4,8 @@
  * real one tell: fk0, with two ports and many QPs, and fk1, which is gone as soon as
  * it was listed; fk0 is over fketh0, over fketh1 is nothing. fk0 goes too, after so
  * many looks at its counters as FAKE_LOOKS says. With FAKE_INTR what is listed changes
- * meanwhile. Time passes only where somebody
- * waits, and by ten seconds at the third look, as for a process that was stopped.
+ * meanwhile. Time passes only where somebody waits, and by ten seconds at the third look,
+ * as for a process that was stopped.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -348,7 +348,7 @@ not_waited_for() {
 	[ "$(nproc)" -gt 1 ] && [ ! -e /sys/kernel/realtime ] || return 0
 	before=$(of_host 2 steer_late)
 	for ((i = 0; i < 5 && late == 0; i++)); do
-		changing stall 5 -t 16
+		changing stall 5 -t 16 -r $((rounds + 2))
 		late=$(($(of_host 2 steer_late) - before))
 	done
 	try "$late times the rest went on" [ "$late" -gt 0 ]
