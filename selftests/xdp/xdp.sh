@@ -529,6 +529,9 @@ silent() {
 # packets are steered to later
 with_variables() {
 	local far near qpn cpu
+	# which no CPU has been sent to yet
+	try "a new program" eval \
+		'n2 rdmatool link set "$RDMA2" xdp off && n2 rdmatool link set "$RDMA2" xdp native'
 	# by another name, as an administrator may have it
 	ln -s "$PWD/silent.bpf.o" "$TOPO_TMP/quiet.bpf.o"
 	try "a policy with a variable" n2 rdmatool link set "$RDMA2" policy "$TOPO_TMP/quiet.bpf.o"
