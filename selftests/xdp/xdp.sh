@@ -328,29 +328,46 @@ change_stall() {
 		n2 rdmatool link set "$RDMA2" steer 1 || return
 		sleep 0.05
 		rm -f "$TOPO_TMP/keeps"
+		# less than the second after which the kernel lets others run
 		taskset -c 1 chrt -f 1 bash -c ': >"$1"
-			for ((end = ${EPOCHREALTIME/./} + 400000; ${EPOCHREALTIME/./} < end;)); do
-				:
+			for ((end = ${EPOCHREALTIME/./} + 900000; ${EPOCHREALTIME/./} < end;)); do
+				[ -e "$1" ] || break
 			done' - "$TOPO_TMP/keeps" &
 		wait_for 20 [ -e "$TOPO_TMP/keeps" ] || return
 		sleep 0.1
 		n2 rdmatool link set "$RDMA2" steer 0 || return
+		# a QP that waits for what is there sends again meanwhile
+		sleep 0.35
+		rm -f "$TOPO_TMP/keeps"
 		echo stall >>"$TOPO_TMP/changes"
 		wait $! || return
 	done
 }
 
-# What a CPU that stands still has been sent is waited for no longer than 100 ms; on a slow
-# machine it may be sent nothing just then: then once more. With PREEMPT_RT it stands still
-# in softirqs too, and connections end there.
+# A message at a time, of which one is always under way, by programs on CPUs that nobody keeps
+back_and_forth() {
+	local n
+	n=$(nproc)
+	taskset -cp "0$([ "$n" -le 2 ] || echo ",2-$((n - 1))")" $BASHPID || return
+	until [ -e "$TOPO_TMP/enough" ]; do
+		verbs_pair "$V4.1" "$V4.2" ibv_rc_pingpong -c -e -n 10000 || return
+	done
+}
+
+# What a CPU that stands still has been sent is waited for no longer than 100 ms. With
+# PREEMPT_RT it stands still in softirqs too, and connections end there.
 not_waited_for() {
-	local late=0 before i
+	local before late status=0 pid
 	[ "$(nproc)" -gt 1 ] && [ ! -e /sys/kernel/realtime ] || return 0
 	before=$(of_host 2 steer_late)
-	for ((i = 0; i < 5 && late == 0; i++)); do
-		changing stall 5 -t 16 -r $((rounds + 2))
-		late=$(($(of_host 2 steer_late) - before))
-	done
+	rm -f "$TOPO_TMP/enough"
+	back_and_forth >"$TOPO_TMP/back" 2>&1 &
+	pid=$!
+	topo_pids+=("$pid")
+	changing stall 5 -t 16
+	wait "$pid" || status=$?
+	try "back and forth all the while" eval "cat '$TOPO_TMP/back'; exit $status"
+	late=$(($(of_host 2 steer_late) - before))
 	try "$late times the rest went on" [ "$late" -gt 0 ]
 	try "without steering" n2 rdmatool link set "$RDMA2" steer off
 }
