@@ -48,7 +48,7 @@ static bool path_loops(struct xroce_link *link, const union ib_gid *dgid,
 
 	guard(rcu)();
 	if (!(ipv6_addr_type((const struct in6_addr *)dgid) & IPV6_ADDR_LINKLOCAL))
-		return xroce_link_by_gid_rcu(link->net, dgid);
+		return xroce_link_by_gid_rcu(link->net, link->ndev, dgid);
 	own = rdma_find_gid_by_port(&link->ib, dgid, sgid->gid_type, 1,
 				    rcu_dereference(sgid->ndev));
 	if (IS_ERR(own))

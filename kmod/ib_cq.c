@@ -5,6 +5,7 @@
  * The core fills the ring, the user empties it and arms it without asking.
  */
 #include <linux/log2.h>
+#include <linux/time_namespace.h>
 
 #include "xroce.h"
 
@@ -31,6 +32,7 @@ static int xroce_ib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *at
 	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
 	struct xroce_link *link = to_xlink(ib->device);
 	struct xroce_create_cq_resp resp = {};
+	struct timespec64 clock = {};
 	struct xroce_kcq *kcq;
 	u32 depth;
 	int err;
@@ -55,6 +57,10 @@ static int xroce_ib_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *at
 	}
 	kcq->ib = ib;
 	kcq->cq.stamped = attr->flags;
+	/* In its own time namespace its user asks for the time. */
+	if (udata)
+		timens_add_monotonic(&clock);
+	kcq->cq.clock = timespec64_to_ns(&clock);
 	kcq->cpu = attr->comp_vector ? attr->comp_vector % num_possible_cpus() : -1;
 	refcount_set(&kcq->users, 1);
 	init_completion(&kcq->gone);
@@ -106,7 +112,7 @@ static int xroce_ib_resize_cq(struct ib_cq *ib, xroce_cqe_count cqe, struct ib_u
 		return PTR_ERR(ring);
 	guard(mutex)(&kcq->resize);
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp)) ?:
-	      xroce_cq_resize(&kcq->cq, ring->ring, depth);
+	      xroce_cq_resize(&kcq->cq, ring->ring, depth, true);
 	if (!err) {
 		swap(kcq->ring, ring);
 		ib->cqe = depth;
@@ -143,7 +149,7 @@ int xroce_kcq_reserve(struct ib_cq *ib, u32 n)
 		if (IS_ERR(ring))
 			return PTR_ERR(ring);
 		spin_lock_irqsave(&kcq->poll_lock, flags);
-		err = xroce_cq_resize(&kcq->cq, ring->ring, depth);
+		err = xroce_cq_resize(&kcq->cq, ring->ring, depth, false);
 		spin_unlock_irqrestore(&kcq->poll_lock, flags);
 		if (!err)
 			swap(kcq->ring, ring);

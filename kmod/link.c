@@ -8,6 +8,7 @@
 #include <linux/hash.h>
 #include <linux/if_arp.h>
 #include <linux/random.h>
+#include <net/l3mdev.h>
 #include <net/net_namespace.h>
 
 #include "xroce.h"
@@ -129,15 +130,18 @@ const struct xroce_gid *xroce_link_gid(struct xroce_link *link, const union ib_g
 /**
  * xroce_link_by_gid_rcu() - the link of a namespace that has an address
  * @net: the namespace
+ * @ndev: a netdev, in whose VRF, for others may have the same addresses
  * @gid: the address
  */
-struct xroce_link *xroce_link_by_gid_rcu(struct net *net, const union ib_gid *gid)
+struct xroce_link *xroce_link_by_gid_rcu(struct net *net, const struct net_device *ndev,
+					 const union ib_gid *gid)
 {
+	int bkt, vrf = l3mdev_master_ifindex_rcu(ndev);
 	struct xroce_link *link;
-	int bkt;
 
 	hash_for_each_rcu(xroce_links, bkt, link, node)
-		if (net_eq(link->net, net) && xroce_link_has_gid(link, gid))
+		if (net_eq(link->net, net) && xroce_link_has_gid(link, gid) &&
+		    l3mdev_master_ifindex_rcu(link->ndev) == vrf)
 			return link;
 	return NULL;
 }
@@ -326,6 +330,7 @@ static void link_port_event(struct xroce_link *link)
 static int link_netdev_event(struct notifier_block *nb, unsigned long what, void *ptr)
 {
 	struct xroce_link *link;
+	int ret = NOTIFY_DONE;
 
 	link = xroce_link_get(netdev_notifier_info_to_dev(ptr));
 	if (!link)
@@ -339,9 +344,13 @@ static int link_netdev_event(struct notifier_block *nb, unsigned long what, void
 	case NETDEV_CHANGE:
 		link_port_event(link);
 		break;
+	case NETDEV_PRE_TYPE_CHANGE:
+		/* A bond's, whose first port is no Ethernet. */
+		ret = NOTIFY_BAD;
+		break;
 	}
 	ib_device_put(&link->ib);
-	return NOTIFY_DONE;
+	return ret;
 }
 
 static struct notifier_block xroce_netdev_notifier = {

@@ -284,12 +284,15 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list, struct n
 	return err;
 }
 
-/* Which CPUs have the work is for who administers them, not a container's netdev. */
+/*
+ * Which CPUs have the work is for who administers them, not a container's netdev; and who may
+ * load no program could not put back one that he has detached, a policy of the host's maybe.
+ */
 static int may_steer(struct sk_buff *skb, const struct nlattr *attr, struct netlink_ext_ack *extack)
 {
 	if (!attr || netlink_capable(skb, CAP_NET_ADMIN))
 		return 0;
-	NL_SET_ERR_MSG_ATTR(extack, attr, "steering needs CAP_NET_ADMIN of the host");
+	NL_SET_ERR_MSG_ATTR(extack, attr, "steering and XDP need CAP_NET_ADMIN of the host");
 	return -EPERM;
 }
 
@@ -306,7 +309,7 @@ int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *detach = a[XROCE_A_LINK_XDP_DETACH];
 	struct nlattr *steer = a[XROCE_A_LINK_STEER];
 	struct xroce_link *link;
-	int err = may_steer(skb, steer, info->extack);
+	int err = may_steer(skb, steer ?: fd ?: detach, info->extack);
 
 	if (err)
 		return err;

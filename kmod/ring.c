@@ -119,9 +119,11 @@ int xroce_ib_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 		return -EINVAL;
 	ring = container_of(entry, struct xroce_umem_ring, entry);
 	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYEXEC);
-	for (pos = 0; pos < entry->npages << PAGE_SHIFT && !err; pos += PAGE_SIZE)
+	for (pos = 0; pos < entry->npages << PAGE_SHIFT && !err; pos += PAGE_SIZE) {
 		err = vm_insert_page(vma, vma->vm_start + pos,
 				     vmalloc_to_page((u8 *)ring->ring + pos));
+		cond_resched();
+	}
 	rdma_user_mmap_entry_put(entry);
 	return err;
 }

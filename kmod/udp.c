@@ -66,8 +66,6 @@ static struct dst_entry *way_back(struct net *net, const u8 *l3, int oif)
 	struct rtable *rt;
 
 	if (ip->version != 4) {
-		if (!IS_ENABLED(CONFIG_IPV6))
-			return NULL;
 		fl6.daddr = ip6->saddr;
 		fl6.saddr = ip6->daddr;
 		dst = ip6_route_output(net, NULL, &fl6);

@@ -350,7 +350,7 @@ static void loop_rx(struct xroce_kqp *kqp, struct xroce_frame *f)
 	 */
 	if (!xroce_link_has_gid(link, &gid) && !rdma_is_multicast_addr((struct in6_addr *)&gid))
 		link = ipv6_addr_type((struct in6_addr *)&gid) & IPV6_ADDR_LINKLOCAL ?
-		       NULL : xroce_link_by_gid_rcu(link->net, &gid);
+		       NULL : xroce_link_by_gid_rcu(link->net, link->ndev, &gid);
 	if (link)
 		xroce_rx_looped(link, f);
 	else

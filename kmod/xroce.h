@@ -392,7 +392,8 @@ static inline bool xroce_link_has_gid(struct xroce_link *link, const union ib_gi
 	return xroce_link_gid(link, gid);
 }
 
-struct xroce_link *xroce_link_by_gid_rcu(struct net *net, const union ib_gid *gid);
+struct xroce_link *xroce_link_by_gid_rcu(struct net *net, const struct net_device *ndev,
+					 const union ib_gid *gid);
 int xroce_link_enable(struct ib_device *ib);
 void xroce_link_free(struct xroce_link *link);
 int xroce_link_init(void);

@@ -320,6 +320,9 @@ static void check_state(const struct netdev *dev)
 	else if (!(dev->flags & IFF_RUNNING))
 		row(FAIL, "state", dev->name, "look at the cable or the peer",
 		    "it has no carrier");
+	else if (dev->vrf)
+		row(FAIL, "state", dev->name, text("ip link set dev %s nomaster", dev->name),
+		    "it is in a VRF: its packets do not reach the module");
 	else
 		row(OK, "state", dev->name, NULL, "up");
 }

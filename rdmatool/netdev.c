@@ -47,16 +47,21 @@ static void get_xdp(struct nlattr *xdp, struct netdev *dev)
 		dev->xdp_prog = nla_get_u32(tb[IFLA_XDP_PROG_ID]);
 }
 
-/* One below in another namespace is nobody's to find here. */
-static u32 get_vlan_of(struct nlattr **tb)
+static bool is_kind(struct nlattr *kind, const char *name)
+{
+	return kind && !strcmp(nla_data(kind), name);
+}
+
+static void get_info(struct nlattr **tb, struct netdev *dev)
 {
 	struct nlattr *info[IFLA_INFO_MAX + 1];
 
-	if (!tb[IFLA_LINKINFO] || !tb[IFLA_LINK] || tb[IFLA_LINK_NETNSID] ||
-	    nla_parse_nested(info, IFLA_INFO_MAX, tb[IFLA_LINKINFO], NULL) ||
-	    !info[IFLA_INFO_KIND] || strcmp(nla_data(info[IFLA_INFO_KIND]), "vlan"))
-		return 0;
-	return nla_get_u32(tb[IFLA_LINK]);
+	if (!tb[IFLA_LINKINFO] || nla_parse_nested(info, IFLA_INFO_MAX, tb[IFLA_LINKINFO], NULL))
+		return;
+	dev->vrf = is_kind(info[IFLA_INFO_SLAVE_KIND], "vrf");
+	/* One below in another namespace is nobody's to find here. */
+	if (is_kind(info[IFLA_INFO_KIND], "vlan") && tb[IFLA_LINK] && !tb[IFLA_LINK_NETNSID])
+		dev->vlan_of = nla_get_u32(tb[IFLA_LINK]);
 }
 
 static void on_netdev(struct nlmsghdr *nlh, void *arg)
@@ -83,7 +88,7 @@ static void on_netdev(struct nlmsghdr *nlh, void *arg)
 	if (tb[IFLA_MTU])
 		dev->mtu = nla_get_u32(tb[IFLA_MTU]);
 	get_xdp(tb[IFLA_XDP], dev);
-	dev->vlan_of = get_vlan_of(tb);
+	get_info(tb, dev);
 }
 
 /**

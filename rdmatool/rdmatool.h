@@ -221,6 +221,7 @@ struct netdev {
 	u32 xdp_attached;	/* XDP_ATTACHED_* */
 	u32 xdp_prog;
 	u32 vlan_of;		/* the index of that below, 0: it is no VLAN's */
+	bool vrf;		/* it is in one */
 	char name[IFNAMSIZ];
 };
 

@@ -211,9 +211,11 @@ void xroce_comp_rx(struct xroce_qp *qp, struct xroce_rx *rx)
 		/*
 		 * A NAK for what has arrived meanwhile, out of order as the NAK
 		 * itself: behind that the peer has dropped something all the same,
-		 * and for all we know nobody will say so again.
+		 * and for all we know nobody will say so again. One that is older
+		 * than a window is nobody's who has heard of us.
 		 */
-		if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN)
+		if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN &&
+		    xroce_psn_diff(qp->hot.una, pkt->psn) <= (s32)READ_ONCE(qp->dev->cwnd_max))
 			xroce_comp_lost(qp, qp->hot.una, false, XROCE_CNT_NAK_SEQ_RCVD);
 		else if (qp->req.early)
 			xroce_req_early(&qp->req);

@@ -118,16 +118,16 @@ struct xroce_mr {
  * @seen: the consumer's index, read again only where there is no room by this one
  * @solicited: one past the last that an event was asked for by its sender, or an error
  * @told, @told_cons: @prod, and the consumer's index as far as known, at the last event
- * @stamped: its user wants to know when; fixed at creation
+ * @stamped, @clock: its user wants to know when, by a clock so many ns ahead; fixed
  */
 struct xroce_cq {
-	spinlock_t lock;		/* all but dev, stamped; slots */
+	spinlock_t lock;		/* all but dev and what is fixed; slots */
 	u32 mask;
 	u32 prod, seen;
 	u32 solicited;
 	u32 told, told_cons;
-	bool overrun;
-	bool stamped;
+	bool overrun, stamped;
+	u64 clock;
 	struct xroce_ring *ring;
 	struct xroce_dev *dev;
 };
@@ -690,7 +690,7 @@ bool xroce_rx_icrc_ok(struct xroce_rx *rx);
 
 /* cq.c */
 void xroce_cq_init(struct xroce_cq *cq, struct xroce_dev *dev, struct xroce_ring *ring, u32 depth);
-int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth);
+int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth, bool sleeps);
 bool xroce_cq_missed(struct xroce_cq *cq, u32 cons);
 bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited);
 

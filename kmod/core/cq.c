@@ -37,19 +37,22 @@ static void xroce_cq_copy(const struct xroce_cq *cq, struct xroce_ring *to,
 }
 
 /* Elements that are copied under the lock, at most. */
-#define XROCE_CQ_LOCKED	256
+#define XROCE_CQ_LOCKED		256
+/* And before others are let run. */
+#define XROCE_CQ_AT_ONCE	65536u
 
 /**
  * xroce_cq_resize() - go on in another ring, with all that has not been polled
  * @cq: the completion queue
  * @ring: the new ring, all zero
  * @depth: its slots, a power of two
+ * @sleeps: the caller may be switched away from
  *
  * Process context, one caller at a time, who frees the old ring. Elements keep
  * their numbers. Return: 0, or -EINVAL: there are more of them than slots, or
  * the user's index is none, or there was an overrun.
  */
-int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth)
+int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth, bool sleeps)
 {
 	u32 cons = READ_ONCE(cq->ring->cons), from = cons;
 	unsigned long flags;
@@ -65,8 +68,11 @@ int xroce_cq_resize(struct xroce_cq *cq, struct xroce_ring *ring, u32 depth)
 		spin_unlock_irqrestore(&cq->lock, flags);
 		if (prod - cons > cq->mask + 1 || prod - cons > depth)
 			return err;
+		prod = from + min(prod - from, XROCE_CQ_AT_ONCE);
 		xroce_cq_copy(cq, ring, depth - 1, from, prod);
 		from = prod;
+		if (sleeps)
+			cond_resched();
 		spin_lock_irqsave(&cq->lock, flags);
 	}
 	if (!cq->overrun && prod - cons <= cq->mask + 1 && prod - cons <= depth) {
@@ -92,7 +98,9 @@ static bool xroce_cq_armed(struct xroce_cq *cq, bool solicited, u32 cons)
 		return false;
 	WRITE_ONCE(cq->ring->arm, XROCE_ARM_NONE);
 	cq->told = cq->prod;
-	cq->told_cons = cons;
+	/* Only on: what was polled is paid with once. */
+	if (cq->prod - cons < cq->prod - cq->told_cons)
+		cq->told_cons = cons;
 	return true;
 }
 
@@ -131,7 +139,7 @@ bool xroce_cq_post(struct xroce_cq *cq, struct xroce_cqe *cqe, bool solicited)
 	unsigned long flags;
 
 	if (cq->stamped)
-		cqe->timestamp = xroce_env_now();
+		cqe->timestamp = xroce_env_now() + cq->clock;
 	trace_xroce_completion(cq, cqe);
 	spin_lock_irqsave(&cq->lock, flags);
 	ring = cq->ring;

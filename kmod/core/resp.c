@@ -88,7 +88,7 @@ bool xroce_resp_complete(struct xroce_qp *qp, struct xroce_cqe *cqe, bool solici
 	cqe->wr_id = qp->resp.wqe->wr_id;
 	cqe->qpn = qp->hot.qpn;
 	cqe->user_handle = qp->user_handle;
-	if (!cqe->src_qp)
+	if (!cqe->src_qp && qp->hot.transport != XROCE_UD)
 		cqe->src_qp = qp->hot.dest_qpn;
 	if (!cqe->opcode)
 		cqe->opcode = XROCE_WC_RECV;
@@ -454,7 +454,7 @@ static void xroce_resp_duplicate(struct xroce_qp *qp, const struct xroce_pkt *pk
 {
 	struct xroce_resp *resp = &qp->resp;
 	struct xroce_rd *rd;
-	u32 n, off;
+	u32 n, off, stop;
 
 	xroce_qp_verdict(qp, XROCE_CNT_DUPLICATE);
 	if (pkt->info & (XROCE_OP_SEND | XROCE_OP_WRITE)) {
@@ -469,16 +469,22 @@ static void xroce_resp_duplicate(struct xroce_qp *qp, const struct xroce_pkt *pk
 	if (rd->va + off != pkt->va)
 		goto drop;
 	if (rd->kind != XROCE_OP_READ) {
-		rd->stop = xroce_psn_add(rd->psn, 1);
+		stop = xroce_psn_add(rd->psn, 1);
 	} else {
 		if (pkt->dma_len > rd->len - off)
 			goto drop;
 		/* Only a whole rest may end inside a packet. */
-		if (pkt->dma_len != rd->len - off && pkt->dma_len & (xroce_mtu(qp) - 1))
+		if (pkt->dma_len != rd->len - off &&
+		    (!pkt->dma_len || pkt->dma_len & (xroce_mtu(qp) - 1)))
 			goto drop;
 		n = max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u);
-		rd->stop = xroce_psn_add(pkt->psn, n);
+		stop = xroce_psn_add(pkt->psn, n);
 	}
+	/* What is still to be sent of it was asked for too. */
+	if (rd->state == XROCE_RD_ACTIVE && (xroce_psn_diff(stop, rd->stop) < 0 ||
+					     xroce_psn_diff(pkt->psn, rd->next) > 0))
+		goto drop;
+	rd->stop = stop;
 	rd->start = pkt->psn;
 	rd->next = pkt->psn;
 	if (rd->state != XROCE_RD_ACTIVE) {

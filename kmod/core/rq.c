@@ -24,14 +24,17 @@ void xroce_rq_init(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth, u32 
 	spin_lock_init(&rq->lock);
 }
 
+/* Slots that are copied before others are let run. */
+#define XROCE_RQ_AT_ONCE	4096
+
 /**
  * xroce_rq_resize() - go on in another ring
  * @rq: a shared receive queue, one caller at a time
  * @ring: the ring, all zero; the old one is the caller's again
  * @depth: its slots, a power of two
  *
- * Return: 0; -EINVAL when what is posted does not fit, -EBUSY when somebody posts
- * meanwhile, who is to wait. What is copied in vain nobody sees.
+ * Process context. Return: 0; -EINVAL when what is posted does not fit, -EBUSY when
+ * somebody posts meanwhile, who is to wait. What is copied in vain nobody sees.
  */
 int xroce_rq_resize(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth)
 {
@@ -46,9 +49,12 @@ int xroce_rq_resize(struct xroce_rq *rq, struct xroce_ring *ring, u32 depth)
 	prod = smp_load_acquire(&old->prod);
 	if (prod - cons > min(mask, rq->mask) + 1)
 		return -EINVAL;
-	for (i = cons; i != prod; i++)
+	for (i = cons; i != prod; i++) {
 		memcpy(ring->slot + (i & mask) * rq->stride,
 		       old->slot + (i & rq->mask) * rq->stride, rq->stride);
+		if (!(i % XROCE_RQ_AT_ONCE))
+			cond_resched();
+	}
 	WRITE_ONCE(ring->prod, prod);
 	spin_lock_bh(&rq->lock);
 	if (READ_ONCE(old->prod) == prod) {

@@ -35,6 +35,11 @@ void sim_lock_init(spinlock_t *l, const char *name)
 	l->name = name;
 }
 
+void sim_may_sleep(const char *file, int line)
+{
+	sim_bug(file, line, "nobody may sleep here");
+}
+
 void sim_lock(spinlock_t *l, enum sim_lock_how how, const char *file, int line)
 {
 	if (l->held)

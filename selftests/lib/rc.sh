@@ -34,12 +34,13 @@ rc_mtu() {
 
 # The packets really came by the program, or really did not
 rc_took_xdp() {
-	local left taken good=0
+	local left taken came good=0
 	[ "$DEVTYPE" = xroce ] || return 0
 	left=$(counter "$NS1" "$RDMA1" xdp_pass_here)
 	taken=$(counter "$NS1" "$RDMA1" xdp_fast)
+	came=$(counter "$NS1" "$RDMA1" rcvd_pkts)
 	case $XROCE_XDP in
-	off)		good=$((left == 0 && taken == 0)) ;;
+	off)		good=$((came > 0 && left == 0 && taken == 0)) ;;
 	generic)	good=$((left > 0 && taken == 0)) ;;
 	native)		good=$((taken > 10 * left)) ;;
 	esac

@@ -10,11 +10,12 @@
 #
 # XROCE_XDP=off|generic|native
 
-# shellcheck disable=SC2317
+# shellcheck disable=SC2317,SC2034
 # shellcheck source-path=SCRIPTDIR
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 DEVTYPE=xroce
+XROCE_NETNS=exclusive
 . ../lib/topo.sh
 
 topo_need rdmatool
@@ -80,9 +81,9 @@ if [ ! -e /proc/sys/vm/unprivileged_userfaultfd ]; then
 	skip "$label: a call that does not come back" "needs userfaultfd"
 	tap_end
 fi
-began=$SECONDS
 keep call "::ffff:$V4.2"
 try "$label: a call that does not come back" wait_for 20 ready
+began=$SECONDS
 try "$label: and QPs that send" changes 10
 ip netns add "$NS3"
 move() {

@@ -11,11 +11,12 @@
 #
 # XROCE_XDP=off|generic|native
 
-# shellcheck disable=SC2317,SC2016
+# shellcheck disable=SC2317,SC2016,SC2034
 # shellcheck source-path=SCRIPTDIR
 cd "$(dirname "$0")" || exit 1
 . ../lib/tap.sh
 DEVTYPE=xroce
+XROCE_NETNS=exclusive
 . ../lib/topo.sh
 . ../lib/ud.sh
 

@@ -129,6 +129,28 @@ no_stranger() { ! has_gid "$NS1" xr1 198.18.8.8 && ! has_gid "$NS1" xr1 "$V4.2";
 try "$label: whose addresses are not the link's" no_stranger
 pings rc "beside it" "$V4.1" "$V4.2"
 ip netns del "$NSX"
+# In a VRF addresses are others than the same outside
+vrf() {
+	n1 ip link add vrf9 type vrf table 9 && n1 ip link set vrf9 up &&
+		n1 ip link add vrf-eth type dummy &&
+		n1 ip link set vrf-eth master vrf9 up && n1 ip addr add "$V4.2/24" dev vrf-eth
+}
+try "$label: a VRF that has the peer's address" vrf
+try "$label: and a link there" rdma_add "$NS1" xroce xr9 vrf-eth
+try "$label: with that as its GID" wait_for 20 has_gid "$NS1" xr9 "$V4.2"
+pings rc "to the peer all the same" "$V4.1" "$V4.2"
+n1 ip link del vrf-eth
+n1 ip link del vrf9
+# A bond without ports becomes what its first port is
+other_kind() {
+	modprobe tun && n1 ip link add bond9 type bond mode active-backup &&
+		rdma_add "$NS1" xroce xr9 bond9 && n1 ip tuntap add dev tun9 mode tun &&
+		! n1 ip link set tun9 master bond9 &&
+		n1 ip -j link show bond9 | jq -e '.[0].link_type == "ether"'
+}
+try "$label: a bond with a link stays Ethernet" other_kind
+n1 ip link del bond9
+n1 ip link del tun9
 try "$label: no link on the bond" n1 rdmatool link del xr1
 try "$label: one on its port" rdma_add "$NS1" xroce xr1 eth0
 none() {

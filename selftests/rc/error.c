@@ -510,7 +510,7 @@ static enum result vanished(void)
 
 static enum result outage(bool lasting)
 {
-	struct qp_opt o = { .timeout = lasting ? 12 : 18, .retry = lasting ? 4 : 8 };
+	struct qp_opt o = { .timeout = lasting ? 14 : 18, .retry = lasting ? 4 : 8 };
 	struct wr w = simple_wr(A, IBV_WR_RDMA_WRITE, SRC_OFF, LEN, DST_OFF);
 	struct wc wc;
 
@@ -540,7 +540,7 @@ static enum result outage(bool lasting)
 /* The link's MTU is less than the path MTU that was agreed on, for a while. */
 static enum result less_mtu(void)
 {
-	struct qp_opt o = { .timeout = 12, .retry = 4 };
+	struct qp_opt o = { .timeout = 14, .retry = 4 };
 	struct wr w = simple_wr(A, IBV_WR_RDMA_WRITE, SRC_OFF, LEN, DST_OFF);
 	struct wr little = w;
 	struct wc wc;

@@ -91,6 +91,11 @@ void sim_core_leave(void)
 	sim_env_check_idle();
 }
 
+void sim_may_sleep(const char *file, int line)
+{
+	sim_check(!held && !irq_off && !sim_pins, "%s:%d: nobody may sleep here", file, line);
+}
+
 void sim_env_check_idle(void)
 {
 	sim_check(!held, "the core returned with a lock held (%x)", held);

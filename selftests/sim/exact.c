@@ -412,6 +412,25 @@ static void run_ghost(u64 seed)
 	sim_finish();
 }
 
+/* A NAK of what was acknowledged so long ago that nobody's can be under way: a forger's guess. */
+static void run_guessed(u64 seed)
+{
+	struct sim_cfg cfg = sim_plain();
+	struct sim_ep *ep = &sim_pair(&cfg)->ep[0];
+
+	(void)seed;
+	sim_drop(ep, XROCE_OP_REQUEST, 0, ~0u);
+	sim_post_one(ep, XROCE_WR_RDMA_WRITE, 100);
+	sim_net_answer(ep, ep->wire.una - ep->qp.dev->cwnd_max - sim_range(1, 1 << 22),
+		       XROCE_NAK_PSN);
+	sim_poll_all();
+	is(NAK_SEQ_RCVD, 0);
+	is(RETRANS, 0);
+	W->drop = NULL;
+	sim_settle_all(SIM_SEC);
+	sim_finish();
+}
+
 /* The connection goes, and another comes, while frames are with the device. */
 static void connect_later(void *arg)
 {
@@ -790,6 +809,7 @@ const struct sim_scenario sim_exact_scenarios[] = {
 	{ "rnr", "rnr_retry + 1 NAKs, 7 is for ever", run_rnr, 0, 60 },
 	{ "rnr-lossy", "nor does loss end that", run_rnr_lossy, 0, 4 },
 	{ "ghost", "an answer to nothing changes nothing", run_ghost, 0, 40 },
+	{ "nak-guessed", "nor a NAK to what was long ago", run_guessed, 0, 40 },
 	{ "reset", "made anew while frames are with the device", run_reset, 0, 200 },
 	{ "sqd", "the send queue drained and woken again", run_sqd, 0, 60 },
 	{ "replay", "every packet again, later: nothing is done twice", run_replay, 0, 40 },

@@ -170,6 +170,7 @@ bug wrong-msn resp 'rd->msn = xroce_psn_add(qp->hot.msn, 1);' \
 bug no-ackreq req 'if (signalled || req->local' 'if (req->local'
 
 # a device without room, and a QP changed in SQD
+bug nak-guessed comp 'xroce_psn_diff(qp->hot.una, pkt->psn) <= (s32)READ_ONCE(qp->dev->cwnd_max))' '1)'
 bug room-never comp ' && !qp->full))' '))'
 bug room-late tx '\t\t\txroce_room(qp);' '\t\t\tqp->full = 0;'
 bug room-expired tx '\tif (req->waiting && ' '\tif (!req->waiting)\n\t\treturn;\n\tif ('
@@ -181,6 +182,7 @@ bug sqd-resources answer 'f->slot < resp->max_rd ? &resp->rd[f->slot] : NULL' '&
 bug sqd-timeout qp 'if (mask & XROCE_ATTR_TIMEOUT && req->waiting)' 'if (0)'
 bug read-refused resp '/* Only a whole rest may end inside' \
 	'rd->stop = xroce_psn_add(pkt->psn, max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u));\n/* Only a whole rest may end inside'
+bug read-part resp 'if (rd->state == XROCE_RD_ACTIVE && (xroce_psn_diff(stop' 'if (0 && (xroce_psn_diff(stop'
 
 bug sqd-none req 'if (xroce_wqe_is_read(wqe) && !e->started && !req->max_rd_atomic)' 'if (0)'
 bug pace-dead req 'req->asked = req->asking;' 'req->asked = false;'
@@ -188,8 +190,8 @@ bug pace-local req '(req->cur++ == req->head)' '(req->cur++ == req->tail)'
 bug read-marked rx 'if (rx->ce && pkt->info & XROCE_OP_READ_RESP)' 'if (0)'
 
 # doing things once, and in order
-bug atomic-again resp 'rd->stop = xroce_psn_add(rd->psn, 1);\n\t} else {' \
-	'struct xroce_mr *mr = xroce_mr_get(qp, qp->pd, pkt->rkey, XROCE_REMOTE_ATOMIC, pkt->va, 8); u32 l = 8; if (mr) { rd->value = xroce_atomic((u64 *)xroce_mr_span(mr, pkt->va, &l), pkt); xroce_mr_put(mr); } rd->stop = xroce_psn_add(rd->psn, 1);\n\t} else {'
+bug atomic-again resp 'stop = xroce_psn_add(rd->psn, 1);\n\t} else {' \
+	'struct xroce_mr *mr = xroce_mr_get(qp, qp->pd, pkt->rkey, XROCE_REMOTE_ATOMIC, pkt->va, 8); u32 l = 8; if (mr) { rd->value = xroce_atomic((u64 *)xroce_mr_span(mr, pkt->va, &l), pkt); xroce_mr_put(mr); } stop = xroce_psn_add(rd->psn, 1);\n\t} else {'
 bug write-again resp 'case XROCE_SEQ_DUP:\n' \
 	'case XROCE_SEQ_DUP:\n\t\tif ((pkt->info & XROCE_OP_WRITE) && (pkt->info & XROCE_OP_ONLY) == XROCE_OP_ONLY && !(pkt->info & XROCE_OP_IMM) && !hot->msg)\n\t\t\txroce_resp_write(qp, rx);\n'
 bug read-from-start comp 'off = ((pkt->psn - e->psn) & XROCE_PSN_MASK) << qp->hot.mtu_shift;' \

@@ -530,7 +530,7 @@ static void mad_resize_cq(struct sim_cq *cq)
 	for (i = 0; i < (mask + 1) * size; i++)
 		old->slot[i] = sim_rnd();
 	ring = calloc(1, sizeof(*ring) + depth * size);
-	ret = xroce_cq_resize(&cq->cq, ring, depth);
+	ret = xroce_cq_resize(&cq->cq, ring, depth, true);
 	count_resize(!cq->cq.overrun && n <= cq->depth && n <= depth, ret);
 	sim_check(ret || (ring->prod == cq->cq.prod && ring->cons == cq->cq.prod - n),
 		  "a CQ from %u to %u is from %u to %u", cq->cq.prod - n, cq->cq.prod,

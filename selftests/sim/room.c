@@ -312,23 +312,27 @@ static void run_timeout(u64 seed)
 }
 
 /*
- * A READ is being answered, and asked for once more by what is refused, since it
- * ends inside a packet: the answer ends where it would have.
+ * A READ is being answered, and asked for once more by what is refused, since it ends inside
+ * a packet, or before the answer would, asks for nothing, or leaves out what is still to come:
+ * the answer ends where it would have.
  */
 static u32 take_repeated(struct sim_ep *ep, struct xroce_frame **f, u32 n)
 {
+	static const u32 lens[] = { 1, 2 << 8, 0, 1 << 8 };
 	struct xroce_rx rx = { .dev = ep->qp.dev };
 	const struct xroce_rd *rd;
+	u32 at;
 
 	if (ep == room.ep || f[n - 1]->is.kind != XROCE_FRAME_RD_RESP || n < 2)
 		return n;
 	W->take = NULL;
 	rd = &ep->qp.resp.rd[f[n - 1]->is.slot];
 	rx.pkt.info = XROCE_OP_READ | XROCE_OP_ONLY | XROCE_OP_RETH;
-	rx.pkt.psn = rd->psn;
-	rx.pkt.va = rd->va;
+	at = room.first == 3 ? rd->npsn - 1 : room.first & 1;
+	rx.pkt.psn = xroce_psn_add(rd->psn, at);
+	rx.pkt.va = rd->va + (at << 8);
 	rx.pkt.rkey = rd->rkey;
-	rx.pkt.dma_len = 1;
+	rx.pkt.dma_len = lens[room.first];
 	xroce_resp_rx(&ep->qp, &rx);
 	return n / 2;
 }
@@ -340,7 +344,10 @@ static void run_refused(u64 seed)
 
 	(void)seed;
 	cfg.mtu_shift = 8;
+	/* Asked for by one request */
+	cfg.max_rd = 1;
 	ep = begin(&cfg);
+	room.first = sim_below(4);
 	W->take = take_repeated;
 	sim_post_one(ep, XROCE_WR_RDMA_READ, sim_range(17, 60) << 8);
 	sim_run_until(sim_now() + SIM_MS);

@@ -126,6 +126,13 @@ finds "the module's BTF hidden" warn module "without BTF" 0 \
 finds "no devices to open" fail provider "nothing in /dev/infiniband" 1 \
 	hidden /dev/infiniband
 
+n1 ip link add vrf9 type vrf table 9
+n1 ip link set eth0 master vrf9
+check1 "in a VRF" fail state "ip link set dev eth0 nomaster" 1
+n1 ip link del vrf9
+# it had gone down for that
+addresses "$NS1" eth0 1
+
 # XDP
 n1 rdmatool link set "$RDMA1" xdp off
 check1 "XDP off" warn xdp "link set $RDMA1 xdp native" 0

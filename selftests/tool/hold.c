@@ -24,6 +24,7 @@
 struct host {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
 	union ibv_gid gid;
@@ -46,7 +47,8 @@ static struct host open_host(const char *name, int gid_index)
 	ZERO(ibv_query_port(h.ctx, 1, &port));
 	h.mtu = port.active_mtu;
 	h.pd = NEED(ibv_alloc_pd(h.ctx));
-	h.cq = NEED(ibv_create_cq(h.ctx, 100, NULL, NULL, 0));
+	h.channel = NEED(ibv_create_comp_channel(h.ctx));
+	h.cq = NEED(ibv_create_cq(h.ctx, 100, NULL, h.channel, 0));
 	return h;
 }
 
@@ -143,7 +145,8 @@ static void objects(struct host *h)
 	struct ibv_mw *mw1, *mw2;
 	struct ibv_qp *qp1, *qp2;
 	struct ibv_mr *mr;
-	void *buf;
+	struct ibv_cq *cq;
+	void *buf, *context;
 	int i;
 
 	ZERO(posix_memalign(&buf, LEN / 5, LEN));
@@ -164,9 +167,11 @@ static void objects(struct host *h)
 		.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
 	};
 	bind.send_flags = IBV_SEND_SIGNALED;
+	ZERO(ibv_req_notify_cq(h->cq, 0));
 	ZERO(ibv_bind_mw(qp1, mw1, &bind));
 	/* Its completion stays in the CQ, which is armed behind it, for others than that. */
-	usleep(200000);
+	ZERO(ibv_get_cq_event(h->channel, &cq, &context));
+	ibv_ack_cq_events(cq, 1);
 	ZERO(ibv_req_notify_cq(h->cq, 1));
 	printf("qp %u\nsrq_qp %u\nlkey %#x\nrkey %#x\nmw1 %#x\nmw2 %#x\n",
 	       qp1->qp_num, qp2->qp_num, mr->lkey, mr->rkey, mw1->rkey,

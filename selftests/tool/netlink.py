@@ -102,6 +102,10 @@ def main():
         check('a key of a guest', nl.ask(LINK_SET, name + attr(CWND_INIT, 32)), 0)
         check('steering by a guest', nl.ask(LINK_SET, name + attr(STEER, '0')),
               errno.EPERM, 'of the host')
+        check('a program by a guest', nl.ask(LINK_SET, name + attr(XDP_FD, null)),
+              errno.EPERM, 'of the host')
+        check('no program, by a guest', nl.ask(LINK_SET, name + attr(XDP_DETACH, b'')),
+              errno.EPERM, 'of the host')
         check('steering a QP by a guest',
               nl.ask(QP_SET, name + attr(QP_QPN, 2) + attr(QP_STEER_CPU, 0)),
               errno.EPERM, 'of the host')

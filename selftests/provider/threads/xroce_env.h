@@ -88,6 +88,7 @@ typedef pthread_mutex_t spinlock_t;
 #define spin_unlock_bh(l)	spin_unlock(l)
 #define spin_lock_irqsave(l, f) do { (f) = 0; spin_lock(l); } while (0)
 #define spin_unlock_irqrestore(l, f) do { (void)(f); spin_unlock(l); } while (0)
+#define cond_resched()		do { } while (0)
 #define local_bh_disable()	do { } while (0)
 #define local_bh_enable()	do { } while (0)
 

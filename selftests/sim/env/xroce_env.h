@@ -102,6 +102,7 @@ void sim_lock(spinlock_t *l, enum sim_lock_how how, const char *file, int line);
 void sim_unlock(spinlock_t *l, enum sim_lock_how how, const char *file,
 		int line);
 void sim_bh(int d, const char *file, int line);
+void sim_may_sleep(const char *file, int line);
 
 #define spin_lock_init(l)	sim_lock_init(l, #l)
 #define spin_lock(l)		sim_lock(l, SIM_LOCK_PLAIN, __FILE__, __LINE__)
@@ -116,6 +117,7 @@ void sim_bh(int d, const char *file, int line);
 	(void)(f); \
 	sim_unlock(l, SIM_LOCK_IRQ, __FILE__, __LINE__); \
 } while (0)
+#define cond_resched()		sim_may_sleep(__FILE__, __LINE__)
 #define local_bh_disable()	sim_bh(1, __FILE__, __LINE__)
 #define local_bh_enable()	sim_bh(-1, __FILE__, __LINE__)
 
