@@ -56,7 +56,7 @@ static struct xroce_link *addr_link(const struct net_device *dev,
 	memcpy(&gid, to->gid, sizeof(gid));
 	if (link && xroce_link_has_gid(link, &gid))
 		return link;
-	link = xroce_link_by_gid_rcu(dev_net(dev), dev, &gid);
+	link = xroce_link_by_gid_rcu(dev_net(dev), NULL, &gid);
 	return link && link_is_on(link, dev) ? link : NULL;
 }
 

@@ -130,18 +130,19 @@ const struct xroce_gid *xroce_link_gid(struct xroce_link *link, const union ib_g
 /**
  * xroce_link_by_gid_rcu() - the link of a namespace that has an address
  * @net: the namespace
- * @ndev: a netdev, in whose VRF, for others may have the same addresses
+ * @ndev: a netdev, whose VRF that link's netdev is in, for others may have the same addresses;
+ *	or NULL
  * @gid: the address
  */
 struct xroce_link *xroce_link_by_gid_rcu(struct net *net, const struct net_device *ndev,
 					 const union ib_gid *gid)
 {
-	int bkt, vrf = l3mdev_master_ifindex_rcu(ndev);
+	int bkt, vrf = ndev ? l3mdev_master_ifindex_rcu(ndev) : 0;
 	struct xroce_link *link;
 
 	hash_for_each_rcu(xroce_links, bkt, link, node)
 		if (net_eq(link->net, net) && xroce_link_has_gid(link, gid) &&
-		    l3mdev_master_ifindex_rcu(link->ndev) == vrf)
+		    (!ndev || l3mdev_master_ifindex_rcu(link->ndev) == vrf))
 			return link;
 	return NULL;
 }
@@ -168,10 +169,11 @@ void xroce_link_free(struct xroce_link *link)
 	mutex_destroy(&link->bound_lock);
 }
 
-/* Under RTNL. */
+/* Under RTNL. A bond may have become of another type. */
 static bool lives_in(const struct net_device *ndev, const struct net *net)
 {
-	return ndev->reg_state == NETREG_REGISTERED && net_eq(dev_net(ndev), net);
+	return ndev->reg_state == NETREG_REGISTERED && ndev->type == ARPHRD_ETHER &&
+	       net_eq(dev_net(ndev), net);
 }
 
 /* Where the netdev lives, held; NULL when that is not @net or is going. */

@@ -285,8 +285,8 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list, struct n
 }
 
 /*
- * Which CPUs have the work is for who administers them, not a container's netdev; and who may
- * load no program could not put back one that he has detached, a policy of the host's maybe.
+ * Which CPUs have the work is for who administers them, not a container's netdev; and what
+ * program there is, since that may be a policy of his.
  */
 static int may_steer(struct sk_buff *skb, const struct nlattr *attr, struct netlink_ext_ack *extack)
 {

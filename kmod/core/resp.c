@@ -480,7 +480,7 @@ static void xroce_resp_duplicate(struct xroce_qp *qp, const struct xroce_pkt *pk
 		n = max(DIV_ROUND_UP(pkt->dma_len, xroce_mtu(qp)), 1u);
 		stop = xroce_psn_add(pkt->psn, n);
 	}
-	/* What is still to be sent of it was asked for too. */
+	/* What has yet to be built of it was asked for too. */
 	if (rd->state == XROCE_RD_ACTIVE && (xroce_psn_diff(stop, rd->stop) < 0 ||
 					     xroce_psn_diff(pkt->psn, rd->next) > 0))
 		goto drop;

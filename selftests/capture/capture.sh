@@ -264,8 +264,8 @@ while sys.stdin.buffer.read(65536):
 	was=$(counter "$NS1" "$RDMA1" sent_pkts)
 	# and as long as a slow machine takes to look twenty times
 	lasts=$((12 + (${EPOCHREALTIME/./} - start) / 50000))
-	verbs_pair "$V4.1" "$V4.2" ib_write_bw "${SLOW[@]}" -s 100000 -D "$lasts" \
-		>/dev/null 2>&1 &
+	PAIR_TIMEOUT=$((lasts + 60)) verbs_pair "$V4.1" "$V4.2" ib_write_bw "${SLOW[@]}" \
+		-s 100000 -D "$lasts" >/dev/null 2>&1 &
 	pair=$!
 	wait_for 30 eval "[ \$(counter $NS1 $RDMA1 sent_pkts) -gt $((was + 100)) ]"
 	bg "$RNS1" rdmatool capture "$RDMA1" -t 2 -B 1 -w "$TOPO_TMP/drip" \

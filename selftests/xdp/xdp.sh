@@ -335,7 +335,7 @@ change_stall() {
 			done' - "$TOPO_TMP/keeps" &
 		wait_for 20 [ -e "$TOPO_TMP/keeps" ] || return
 		sleep 0.1
-		n2 rdmatool link set "$RDMA2" steer off || return
+		n2 chrt -f 1 rdmatool link set "$RDMA2" steer off || return
 		# a QP that waits for what is there sends again meanwhile
 		sleep 0.35
 		rm -f "$TOPO_TMP/keeps"
@@ -704,11 +704,12 @@ classes() {
 # A veth takes XDP frames while its peer has a program; a QP that was sending before it had
 # one sends them from then on
 peers_program() {
-	local pid sent was start=$SECONDS
+	local pid sent was lasts start=$SECONDS
 	try "the peer has no program" n2 rdmatool link set "$RDMA2" xdp off
 	was=$(counter "$NS1" "$RDMA1" sent_pkts)
 	# and as long as a slow machine takes for what is done meanwhile
-	verbs_pair "$V4.1" "$V4.2" ib_write_bw -D $((12 + 20 * (SECONDS - start))) -s 4096 \
+	lasts=$((12 + 20 * (SECONDS - start)))
+	PAIR_TIMEOUT=$((lasts + 60)) verbs_pair "$V4.1" "$V4.2" ib_write_bw -D "$lasts" -s 4096 \
 		>"$TOPO_TMP/sends" 2>&1 &
 	pid=$!
 	sends() { [ "$(counter "$NS1" "$RDMA1" sent_pkts)" -gt $((was + $1)) ]; }
