@@ -158,7 +158,7 @@ bug lost-untold comp 'qp->req.nak_told = xroce_psn_add(qp->hot.max, XROCE_PSN_MA
 bug no-implied-nak-again comp '&& qp->hot.next == qp->hot.max)' ')'
 bug old-answer-counts comp 'xroce_req_early(&qp->req);\n\t\treturn;\n\tcase' \
 	'xroce_req_early(&qp->req);\n\t\tbreak;\n\tcase'
-bug late-nak-unheard comp 'if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN)' 'if (0)'
+bug late-nak-unheard comp 'if (pkt->info & XROCE_OP_ACK && pkt->syndrome == XROCE_NAK_PSN &&' 'if (0 &&'
 bug ghost-answer-counts comp \
 	'XROCE_CNT_DROP_GHOST);\n\t\treturn;\n\tcase XROCE_ACK_NEW:' \
 	'XROCE_CNT_DROP_GHOST);\n\t\tbreak;\n\tcase XROCE_ACK_NEW:'
