@@ -288,7 +288,7 @@ static int link_steer_set(struct xroce_link *link, struct nlattr *list, struct n
  * Which CPUs have the work is for who administers them, not a container's netdev; and what
  * program there is, since that may be a policy of his.
  */
-static int may_steer(struct sk_buff *skb, const struct nlattr *attr, struct netlink_ext_ack *extack)
+static int host_only(struct sk_buff *skb, const struct nlattr *attr, struct netlink_ext_ack *extack)
 {
 	if (!attr || netlink_capable(skb, CAP_NET_ADMIN))
 		return 0;
@@ -309,7 +309,7 @@ int xroce_nl_link_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *detach = a[XROCE_A_LINK_XDP_DETACH];
 	struct nlattr *steer = a[XROCE_A_LINK_STEER];
 	struct xroce_link *link;
-	int err = may_steer(skb, steer ?: fd ?: detach, info->extack);
+	int err = host_only(skb, steer ?: fd ?: detach, info->extack);
 
 	if (err)
 		return err;
@@ -497,7 +497,7 @@ int xroce_nl_qp_set_doit(struct sk_buff *skb, struct genl_info *info)
 	struct nlattr *qpn = info->attrs[XROCE_A_QP_QPN];
 	struct nlattr *cpu = info->attrs[XROCE_A_QP_STEER_CPU];
 	struct net *net = genl_info_net(info);
-	int err = may_steer(skb, cpu ?: info->attrs[XROCE_A_QP_STEER_LINK], info->extack);
+	int err = host_only(skb, cpu ?: info->attrs[XROCE_A_QP_STEER_LINK], info->extack);
 	struct xroce_kqp *kqp;
 	struct xroce_qp *qp;
 
