@@ -263,7 +263,7 @@ while sys.stdin.buffer.read(65536):
 	start=${EPOCHREALTIME/./}
 	was=$(counter "$NS1" "$RDMA1" sent_pkts)
 	# and as long as a slow machine takes to look twenty times
-	lasts=$((12 + (${EPOCHREALTIME/./} - start) / 50000))
+	lasts=$((8 + (${EPOCHREALTIME/./} - start) / 50000))
 	PAIR_TIMEOUT=$((lasts + 60)) verbs_pair "$V4.1" "$V4.2" ib_write_bw "${SLOW[@]}" \
 		-s 100000 -D "$lasts" >/dev/null 2>&1 &
 	pair=$!

@@ -203,7 +203,7 @@ life_links() { :; }
 heard() { counter "$NS1" xr1 rcvd_pkts; }
 said() { counter "$NS2" xr2 sent_pkts; }
 placed() { taken_in_place "$NS1" xr1; }
-seconds=6
+seconds=4
 [ ! -e /sys/kernel/debug/kmemleak ] || seconds=40
 deaf() {
 	local was says place pid start=${EPOCHREALTIME/./} lasts
