@@ -36,9 +36,7 @@ rc_mtu() {
 rc_took_xdp() {
 	local left taken came good=0
 	[ "$DEVTYPE" = xroce ] || return 0
-	left=$(counter "$NS1" "$RDMA1" xdp_pass_here)
-	taken=$(counter "$NS1" "$RDMA1" xdp_fast)
-	came=$(counter "$NS1" "$RDMA1" rcvd_pkts)
+	read -r left taken came < <(counter "$NS1" "$RDMA1" xdp_pass_here xdp_fast rcvd_pkts)
 	case $XROCE_XDP in
 	off)		good=$((came > 0 && left == 0 && taken == 0)) ;;
 	generic)	good=$((left > 0 && taken == 0)) ;;

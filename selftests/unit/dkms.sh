@@ -55,14 +55,19 @@ version=${version#xroce-}
 try "of the version that the module says" grep -q "XROCE_VERSION.*\"$version\"" \
 	$TOP/include/xroce/link.h
 try "dkms add" dkms add "xroce/$version" --dkmstree "$dir/dkms" --sourcetree "$dir/usr/src"
-rdma=(INFINIBAND=m INFINIBAND_USER_ACCESS=m BPF_SYSCALL=y IPV6=y VLAN_8021Q=m)
-try "a kernel that is too old is left out" left_out 6.11.9-amd64 "${rdma[@]}"
-try "one without RDMA" left_out 6.12.1-amd64 INFINIBAND=m
-try "one with PREEMPT_RT and without a lock for it" left_out 6.18.0-rt-amd64 "${rdma[@]}" \
+needs=(INFINIBAND=m INFINIBAND_USER_ACCESS=m BPF_SYSCALL=y IPV6=y VLAN_8021Q=m)
+try "a kernel that is too old is left out" left_out 6.11.9-amd64 "${needs[@]}"
+for i in "${!needs[@]}"; do
+	rest=("${needs[@]}")
+	unset "rest[i]"
+	try "one without ${needs[i]%=*}" left_out 6.12.1-amd64 "${rest[@]}"
+done
+try "one with all is not" eval '! left_out 6.12.1-amd64 "${needs[@]}"'
+try "one with PREEMPT_RT and without a lock for it" left_out 6.18.0-rt-amd64 "${needs[@]}" \
 	PREEMPT_RT=y
-try "one with it is not" eval '! left_out 6.18.0-rt-amd64 "${rdma[@]}" PREEMPT_RT=y \
+try "one with it is not" eval '! left_out 6.18.0-rt-amd64 "${needs[@]}" PREEMPT_RT=y \
 	PREEMPT_RT_NEEDS_BH_LOCK=y'
-try "nor an older one" eval '! left_out 6.12.1-rt-amd64 "${rdma[@]}" PREEMPT_RT=y'
+try "nor an older one" eval '! left_out 6.12.1-rt-amd64 "${needs[@]}" PREEMPT_RT=y'
 if [ -n "${XROCE_ALL:-}" ]; then
 	try "dkms install" by_dkms install "xroce/$version"
 	try "the module" made xroce
